@@ -1,0 +1,152 @@
+//! The configuration file, and how flags lie over it: defaults, then the file, then flags (which clap also
+//! takes from the environment).
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use countersign_doors::http::{Access, HttpConfig};
+use countersign_gate::GateConfig;
+use serde::Deserialize;
+
+use crate::serve::Args;
+
+const DAY_MS: u64 = 24 * 3600 * 1000;
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:7391";
+
+/// The file as it is written. A field nobody knows is refused by name.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    server: Server,
+    limits: Limits,
+    retention: Retention,
+    metrics: MetricsSection,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Server {
+    listen: Option<SocketAddr>,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    tls_cert: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+    insecure_listen: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Limits {
+    requests_per_key: Option<u32>,
+    requests_per_address: Option<u32>,
+    max_pending: Option<u64>,
+    max_connections: Option<usize>,
+    max_wait_sec: Option<u64>,
+    header_timeout_ms: Option<u64>,
+    body_timeout_ms: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Retention {
+    days: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct MetricsSection {
+    access: MetricsAccess,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum MetricsAccess {
+    #[default]
+    Open,
+    Admin,
+    Off,
+}
+
+/// What `serve` runs by.
+#[derive(Debug)]
+pub struct Config {
+    pub listen: SocketAddr,
+    pub tls: Option<(PathBuf, PathBuf)>,
+    pub http: HttpConfig,
+    pub gate: GateConfig,
+}
+
+impl Config {
+    pub fn load(args: &Args) -> anyhow::Result<Self> {
+        let file = args.config.as_deref().map(read).transpose()?.unwrap_or_default();
+        let default_listen: SocketAddr = DEFAULT_LISTEN.parse().context("the built-in address")?;
+        let listen = args.listen.or(file.server.listen).unwrap_or(default_listen);
+        let certificate = args.tls_cert.clone().or(file.server.tls_cert);
+        let key = args.tls_key.clone().or(file.server.tls_key);
+        let tls = match (certificate, key) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            (Some(_), None) | (None, Some(_)) => {
+                bail!("TLS needs both a certificate and its key; give `--tls-cert` and `--tls-key`")
+            }
+        };
+        if !may_listen(listen.ip(), tls.is_some(), args.insecure_listen || file.server.insecure_listen) {
+            bail!(
+                "`{listen}` can be reached from other machines, and without TLS keys would cross the network in the clear; \
+                 give `--tls-cert` and `--tls-key`, listen on 127.0.0.1, or say `--insecure-listen` behind a proxy that does TLS"
+            );
+        }
+        let defaults = HttpConfig::default();
+        let http = HttpConfig {
+            hosts: [file.server.hosts, args.host.clone()].concat(),
+            addresses: vec![listen.ip()],
+            origins: [file.server.origins, args.origin.clone()].concat(),
+            requests_per_key: file.limits.requests_per_key.unwrap_or(defaults.requests_per_key),
+            requests_per_address: file.limits.requests_per_address.unwrap_or(defaults.requests_per_address),
+            max_connections: file.limits.max_connections.unwrap_or(defaults.max_connections),
+            max_wait_secs: file.limits.max_wait_sec.unwrap_or(defaults.max_wait_secs),
+            header_timeout_ms: file.limits.header_timeout_ms.unwrap_or(defaults.header_timeout_ms),
+            body_timeout_ms: file.limits.body_timeout_ms.unwrap_or(defaults.body_timeout_ms),
+            metrics: match file.metrics.access {
+                MetricsAccess::Open => Access::Open,
+                MetricsAccess::Admin => Access::Admin,
+                MetricsAccess::Off => Access::Off,
+            },
+        };
+        let gate = GateConfig {
+            max_pending: file.limits.max_pending.unwrap_or(GateConfig::default().max_pending),
+            retention_ms: args.retention_days.or(file.retention.days).map(|days| days.saturating_mul(DAY_MS)),
+        };
+        Ok(Self { listen, tls, http, gate })
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<File> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("`{}` is not a configuration", path.display()))
+}
+
+/// Beyond loopback only with TLS, or when the operator says that something else takes care of it.
+fn may_listen(address: IpAddr, tls: bool, insecure: bool) -> bool {
+    address.is_loopback() || tls || insecure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beyond_loopback_needs_tls_or_a_word() {
+        let (near, far): (IpAddr, IpAddr) = ("127.0.0.1".parse().unwrap(), "0.0.0.0".parse().unwrap());
+        assert!(may_listen(near, false, false));
+        assert!(!may_listen(far, false, false));
+        assert!(may_listen(far, true, false) && may_listen(far, false, true));
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused_by_name_and_place() {
+        let error = toml::from_str::<File>("[server]\nlisten = \"127.0.0.1:1\"\nhost = \"x\"\n").unwrap_err().to_string();
+        assert!(error.contains("host") && error.contains("line 3"), "{error}");
+    }
+}

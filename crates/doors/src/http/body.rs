@@ -1,0 +1,95 @@
+//! Reads a JSON body within limits. A body that is too big is drained a little, so that the sender hears why
+//! instead of a broken connection.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use axum::http::{StatusCode, header};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
+
+use super::problem::Problem;
+use super::router::AppState;
+
+const MAX_BODY: usize = 1024 * 1024;
+/// How much of an oversized body is read before the connection is given up.
+const MAX_DRAIN: usize = 8 * 1024 * 1024;
+
+/// A JSON body, with the bytes it was read from.
+#[derive(Debug)]
+pub(super) struct JsonBody<T> {
+    pub(super) value: T,
+    pub(super) bytes: Bytes,
+}
+
+impl<T: DeserializeOwned> FromRequest<AppState> for JsonBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        if !content_type.is_some_and(is_json) {
+            let message = "send JSON with `Content-Type: application/json`";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message));
+        }
+        let limit = Duration::from_millis(state.config.body_timeout_ms);
+        let bytes = tokio::time::timeout(limit, read(request.into_body())).await.map_err(|_| {
+            Problem::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time; send it again")
+        })??;
+        let value = serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;
+        Ok(Self { value, bytes })
+    }
+}
+
+/// `application/json`, with or without parameters, and its relatives such as `application/merge-patch+json`.
+fn is_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+async fn read(mut body: Body) -> Result<Bytes, Problem> {
+    let mut read = BytesMut::new();
+    let mut seen = 0usize;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Problem::new(StatusCode::BAD_REQUEST, "broken_body", format!("the body broke off: {error}; send it again"))
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        seen = seen.saturating_add(data.len());
+        if seen > MAX_DRAIN {
+            break;
+        }
+        if seen <= MAX_BODY {
+            read.extend_from_slice(&data);
+        }
+    }
+    if seen > MAX_BODY {
+        let message = format!("the body is over {MAX_BODY} bytes; send less");
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
+    }
+    Ok(read.freeze())
+}
+
+fn unreadable(error: &serde_json::Error) -> Problem {
+    if error.is_data() {
+        Problem::unprocessable("invalid_field", format!("the body is not as documented: {error}"))
+    } else {
+        Problem::new(StatusCode::BAD_REQUEST, "invalid_json", format!("the body is not JSON: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn only_json_is_json() {
+        for good in ["application/json", "Application/JSON; charset=utf-8", "application/merge-patch+json"] {
+            assert!(is_json(good), "{good}");
+        }
+        for bad in ["", "text/plain", "application/x-www-form-urlencoded", "text/json+x", "multipart/form-data"] {
+            assert!(!is_json(bad), "{bad}");
+        }
+    }
+}

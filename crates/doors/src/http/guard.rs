@@ -1,0 +1,170 @@
+//! What every request passes before it is routed: is it meant for us, does it come from a page that may
+//! talk to us, is the caller within its rate.
+
+use std::net::IpAddr;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::listen::Peer;
+use super::problem::Problem;
+use super::router::{AppState, HttpConfig};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Outermost: gives each request an id, counts and logs its answer. No header, query or body is ever logged.
+pub(super) async fn trace(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request_id();
+    let method = request.method().clone();
+    let path = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let mut response = next.run(request).await;
+    let status = response.status();
+    state.metrics.response(status.as_u16());
+    let path = path.as_deref().unwrap_or("(no route)");
+    let micros = started.elapsed().as_micros() as u64;
+    if status.is_server_error() {
+        tracing::warn!(%id, %method, path, status = status.as_u16(), micros, "answered");
+    } else {
+        tracing::debug!(%id, %method, path, status = status.as_u16(), micros, "answered");
+    }
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+fn request_id() -> String {
+    let mut bytes = [0u8; 8];
+    // Without random bytes the id is zero: it only ties a log line to an answer.
+    let _ = getrandom::fill(&mut bytes);
+    format!("req_{:016x}", u64::from_be_bytes(bytes))
+}
+
+pub(super) async fn check(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    match refuse(&state, &request) {
+        Some(problem) => problem.into_response(),
+        None => next.run(request).await,
+    }
+}
+
+fn refuse(state: &AppState, request: &Request) -> Option<Problem> {
+    if state.gate.is_closing() {
+        return Some(Problem::shutting_down());
+    }
+    let peer = request.extensions().get::<Peer>().copied();
+    let Some(Peer::Tcp { address, tls }) = peer else {
+        // A browser cannot reach the socket: there is no host to be confused about.
+        return None;
+    };
+    if let Err(seconds) = state.address_limit.check(address) {
+        return Some(Problem::too_many(seconds));
+    }
+    let host = host_of(request);
+    if !host.is_some_and(|host| is_our_host(&state.config, host)) {
+        let message = "this gate does not answer to that host name; use its address, or add the name with `--host`";
+        return Some(Problem::new(StatusCode::FORBIDDEN, "host_not_allowed", message));
+    }
+    if !is_our_origin(&state.config, request.headers(), host.unwrap_or_default(), tls) {
+        let message = "pages of other origins may not talk to this gate";
+        return Some(Problem::new(StatusCode::FORBIDDEN, "origin_not_allowed", message));
+    }
+    None
+}
+
+fn host_of(request: &Request) -> Option<&str> {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host.to_str().ok(),
+        (None, _) => request.uri().authority().map(|authority| authority.as_str()),
+        (Some(_), Some(_)) => None,
+    }
+}
+
+/// Names that a DNS record of somebody else's cannot point at us: loopback ones, and those we were told.
+fn is_our_host(config: &HttpConfig, host: &str) -> bool {
+    let name = without_port(host).to_ascii_lowercase();
+    if name == "localhost" || config.hosts.iter().any(|own| own.eq_ignore_ascii_case(&name)) {
+        return true;
+    }
+    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(&name);
+    // An address cannot be rebound: whoever typed it meant this machine.
+    bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback() || config.addresses.contains(&ip))
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => {
+            if name.contains(':') && !name.ends_with(']') { host } else { name }
+        }
+        Some(_) | None => host,
+    }
+}
+
+/// Programs send no `Origin`; a page must be ours or one we were told of. `null` is nobody's.
+fn is_our_origin(config: &HttpConfig, headers: &HeaderMap, host: &str, tls: bool) -> bool {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let own = format!("{}://{host}", if tls { "https" } else { "http" });
+    match (origins.next(), origins.next()) {
+        (None, _) => headers.get(SEC_FETCH_SITE).is_none_or(|site| site != "cross-site"),
+        (Some(origin), None) => origin.to_str().is_ok_and(|origin| {
+            origin.eq_ignore_ascii_case(&own) || config.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
+        }),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> HttpConfig {
+        HttpConfig {
+            hosts: vec!["gate.example.org".to_owned()],
+            addresses: vec!["10.1.2.3".parse().unwrap()],
+            origins: vec!["https://console.example.org".to_owned()],
+            ..HttpConfig::default()
+        }
+    }
+
+    #[test]
+    fn threat_56_only_our_own_names_are_answered() {
+        for good in [
+            "localhost", "LOCALHOST:80", "127.0.0.1:7391", "127.9.9.9", "[::1]:7391", "[::1]", "10.1.2.3:443",
+            "gate.example.org", "Gate.Example.Org:8443",
+        ] {
+            assert!(is_our_host(&config(), good), "{good}");
+        }
+        for bad in [
+            "", "evil.com", "evil.com:7391", "localhost.evil.com", "127.0.0.1.evil.com", "10.1.2.4", "gate.example.org.evil",
+            "localhost:80:80", "::1", "[::1", "169.254.169.254", "0.0.0.0", "localhost.", "127.0.0.1:evil",
+        ] {
+            assert!(!is_our_host(&config(), bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn threat_57_pages_of_other_origins_are_refused() {
+        let with = |name: HeaderName, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_str(value).unwrap());
+            is_our_origin(&config(), &headers, "localhost:7391", false)
+        };
+        assert!(is_our_origin(&config(), &HeaderMap::new(), "localhost:7391", false));
+        for good in ["http://localhost:7391", "https://console.example.org"] {
+            assert!(with(header::ORIGIN, good), "{good}");
+        }
+        for bad in ["null", "http://localhost:9999", "https://localhost:7391", "http://evil.com", "", "http://localhost:7391/"] {
+            assert!(!with(header::ORIGIN, bad), "{bad}");
+        }
+        assert!(!with(SEC_FETCH_SITE, "cross-site"));
+        assert!(with(SEC_FETCH_SITE, "same-origin") && with(SEC_FETCH_SITE, "none"));
+    }
+}

@@ -1,0 +1,5 @@
+//! How agents and approvers' programs come in: one module a protocol, wire types beside their handlers.
+//!
+//! A door translates and decides nothing: every rule is the gate's.
+
+pub mod http;

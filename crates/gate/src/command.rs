@@ -1,0 +1,104 @@
+//! What can be written, and what comes of it.
+
+use std::sync::Arc;
+
+use countersign_model::{
+    Answer, AnswerError, Approval, ApprovalId, Consumption, Digest, GrantError, GrantId, KeyId, KeyRecord, Policy,
+    Reason, Request, StoredPolicy, Timestamp,
+};
+use thiserror::Error;
+
+/// One write. The ledger applies as many as are waiting in one transaction.
+#[derive(Clone, Debug)]
+pub enum Command {
+    Create(Box<NewApproval>),
+    Decide(Box<NewDecision>),
+    Cancel { id: ApprovalId, client: KeyId },
+    Consume { id: ApprovalId, client: KeyId },
+    ExpireDue { limit: usize },
+    RevokeGrant { id: GrantId, by: String },
+    PutPolicy { profile: String, policy: Box<Policy>, base_hash: Digest, by: String },
+    CreateKey { key: Box<KeyRecord>, by: String },
+    RevokeKey { id: KeyId, by: String },
+    PutCursor { name: String, seq: u64 },
+    Sweep { before: Timestamp, limit: usize },
+}
+
+#[derive(Clone, Debug)]
+pub struct NewApproval {
+    pub id: ApprovalId,
+    pub request: Arc<Request>,
+    /// How long the requester wants it open.
+    pub expires_in_ms: Option<u64>,
+    /// How long it is open when neither requester nor policy says.
+    pub default_ms: u64,
+    pub idempotency: Option<Idempotency>,
+    pub max_pending: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    pub key: String,
+    /// Of the body it came with.
+    pub body: Digest,
+}
+
+#[derive(Clone, Debug)]
+pub struct NewDecision {
+    pub id: ApprovalId,
+    pub answer: Answer,
+    /// The approver's own name.
+    pub by: String,
+    pub via: String,
+    /// For the grant the answer may make.
+    pub grant_id: GrantId,
+}
+
+#[derive(Clone, Debug)]
+pub enum Done {
+    /// `fresh` is false when the same request had been made before.
+    Created {
+        approval: Arc<Approval>,
+        fresh: bool,
+    },
+    Changed(Arc<Approval>),
+    Expired {
+        count: usize,
+    },
+    Policy(Arc<StoredPolicy>),
+    Swept(u64),
+    Nothing,
+}
+
+/// Why a write was refused. Nothing changed, but that an overdue approval may have been expired.
+#[derive(Clone, Debug, Error)]
+pub enum Refused {
+    #[error("there is no such approval")]
+    NotFound,
+    #[error("there is no such grant, or it was revoked")]
+    NoSuchGrant,
+    #[error("there is no such key, or it was revoked")]
+    NoSuchKey,
+    #[error("already {}", .0.status().as_str())]
+    Finished(Arc<Approval>),
+    #[error("`{0}` is not among the approvers of this request")]
+    NotAnApprover(String),
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    #[error(transparent)]
+    Grant(#[from] GrantError),
+    #[error("the override is refused by policy ({}); nothing was decided", .0.as_str())]
+    OverrideDenied(Reason),
+    #[error("the override cannot be shown or run: {0}")]
+    OverrideUnfit(String),
+    #[error(transparent)]
+    Consumption(#[from] Consumption),
+    #[error("policy or the grant it rests on changed since; ask again")]
+    ChangedSinceApproval,
+    #[error("this idempotency key was used with another body; use a new key")]
+    IdempotencyConflict,
+    #[error("{0} requests of this client are pending, the most allowed; wait for answers or cancel some")]
+    TooManyPending(u64),
+    #[error("the policy changed meanwhile; its hash is now {0}")]
+    StalePolicy(Digest),
+}

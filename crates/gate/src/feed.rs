@@ -1,0 +1,45 @@
+//! The feed: the record's events after a cursor, in order, none left out.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::ports::{Committed, Ledger, StoreError};
+
+const PAGE: usize = 512;
+
+#[derive(Debug)]
+pub struct Feed {
+    ledger: LedgerRef,
+    head: watch::Receiver<u64>,
+    cursor: u64,
+}
+
+struct LedgerRef(Arc<dyn Ledger>);
+
+impl std::fmt::Debug for LedgerRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Ledger")
+    }
+}
+
+impl Feed {
+    pub fn after(ledger: Arc<dyn Ledger>, cursor: u64) -> Self {
+        let head = ledger.head();
+        Self { ledger: LedgerRef(ledger), head, cursor }
+    }
+
+    /// Waits for the next events. Cancel-safe: what was not returned is returned next time.
+    pub async fn next(&mut self) -> Result<Vec<Committed>, StoreError> {
+        loop {
+            if *self.head.borrow_and_update() > self.cursor {
+                let events = self.ledger.0.events(self.cursor, PAGE).await?;
+                if let Some(last) = events.last() {
+                    self.cursor = last.event.seq;
+                    return Ok(events);
+                }
+            }
+            self.head.changed().await.map_err(|_| StoreError::Closed)?;
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The service itself: starts the tasks that follow the record, and answers who a caller is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use countersign_model::{
+    ApprovalId, ClientId, Door, EventKind, GrantId, KeyHash, KeyId, KeyRecord, KeySecret, Role, Status, Timestamp,
+};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::channels;
+use crate::command::{Command, Done};
+use crate::error::GateError;
+use crate::expiry;
+use crate::feed::Feed;
+use crate::handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NodeHandle};
+use crate::keyring::KeyRing;
+use crate::ports::{Channel, Clock, Committed, Ledger, LedgerStats, StoreError};
+use crate::waiters::Waiters;
+
+/// The agent a caller on the data folder's socket is without a key.
+const LOCAL_KEY: KeyId = KeyId::from_random([0; 16]);
+const SWEEP_EVERY_MS: u64 = 3600 * 1000;
+const SWEEP_BATCH: usize = 1000;
+const FEED_RETRY: Duration = Duration::from_millis(200);
+
+#[derive(Clone, Copy, Debug)]
+pub struct GateConfig {
+    /// Pending approvals one client may have.
+    pub max_pending: u64,
+    /// Contents of what ended longer ago than this are removed; `None`: kept.
+    pub retention_ms: Option<u64>,
+}
+
+impl Default for GateConfig {
+    fn default() -> Self {
+        Self { max_pending: 100_000, retention_ms: None }
+    }
+}
+
+/// Cheap to clone; the tasks end when `Gate::close` is called or the last clone is dropped.
+#[derive(Clone)]
+pub struct Gate(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) channels: Vec<Arc<dyn Channel>>,
+    pub(crate) config: GateConfig,
+    pub(crate) waiters: Waiters,
+    pub(crate) keys: KeyRing,
+    pub(crate) closing: watch::Sender<bool>,
+    nudge: watch::Sender<Timestamp>,
+    tasks: parking_lot::Mutex<JoinSet<()>>,
+}
+
+/// Whether the gate can do its work now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    Ready,
+    NotReady(String),
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").field("config", &self.0.config).finish_non_exhaustive()
+    }
+}
+
+impl Gate {
+    pub async fn start(
+        ledger: Arc<dyn Ledger>,
+        clock: Arc<dyn Clock>,
+        channels: Vec<Arc<dyn Channel>>,
+        config: GateConfig,
+    ) -> Result<Self, GateError> {
+        let keys = KeyRing::new(ledger.keys().await?);
+        let (nudge, nudged) = watch::channel(Timestamp::from_millis(i64::MAX));
+        let inner = Arc::new(Inner {
+            ledger,
+            clock,
+            channels,
+            config,
+            waiters: Waiters::default(),
+            keys,
+            closing: watch::Sender::new(false),
+            nudge,
+            tasks: parking_lot::Mutex::default(),
+        });
+        let head = *inner.ledger.head().borrow();
+        let mut tasks = inner.tasks.lock();
+        tasks.spawn(expiry::run(inner.ledger.clone(), inner.clock.clone(), nudged));
+        tasks.spawn(follow_feed(Arc::downgrade(&inner), Feed::after(inner.ledger.clone(), head)));
+        for channel in &inner.channels {
+            tasks.spawn(channels::follow(inner.ledger.clone(), inner.clock.clone(), channel.clone()));
+        }
+        if let Some(keep_ms) = config.retention_ms {
+            tasks.spawn(sweep(inner.ledger.clone(), inner.clock.clone(), keep_ms));
+        }
+        drop(tasks);
+        Ok(Self(inner))
+    }
+
+    /// Who holds this key. The handle carries the rights; there is no other way to one.
+    pub fn authenticate(&self, presented: &KeySecret, door: Door) -> Result<Caller, GateError> {
+        let key = self.0.keys.authenticate(presented, self.0.clock.now()).ok_or(GateError::Unauthenticated)?;
+        Ok(match key.role {
+            Role::Agent => Caller::Agent(AgentHandle::new(self.clone(), &key, door)),
+            Role::Approver => Caller::Approver(ApproverHandle::new(self.clone(), &key, door)),
+            Role::Admin => Caller::Admin(AdminHandle::new(ApproverHandle::new(self.clone(), &key, door))),
+            Role::Inbox => Caller::Inbox(InboxHandle::new(&key)),
+            Role::Node => Caller::Node(NodeHandle::new(&key)),
+        })
+    }
+
+    /// A caller on the data folder's own socket without a key: an agent, and nothing more.
+    pub fn local_agent(&self) -> AgentHandle {
+        let key = KeyRecord {
+            id: LOCAL_KEY,
+            hash: KeyHash::from_bytes([0; 32]),
+            client_id: ClientId::new("local"),
+            name: "local".to_owned(),
+            role: Role::Agent,
+            profile: "default".to_owned(),
+            created_at: Timestamp::from_millis(0),
+            expires_at: None,
+            revoked_at: None,
+        };
+        AgentHandle::new(self.clone(), &key, Door::Local)
+    }
+
+    /// The process that owns the store may always make a key: how the first admin comes to be.
+    pub async fn first_admin_key(&self, name: &str) -> Result<KeySecret, GateError> {
+        self.0.make_key(name, Role::Admin, "default", None, "serve").await.map(|(_, secret)| secret)
+    }
+
+    /// Whether this secret is a working key: for the holder of the data folder to check its own file.
+    pub fn accepts(&self, secret: &KeySecret) -> bool {
+        self.0.keys.authenticate(secret, self.0.clock.now()).is_some()
+    }
+
+    pub async fn health(&self) -> Health {
+        if *self.0.closing.borrow() {
+            return Health::NotReady("shutting down".to_owned());
+        }
+        match self.0.ledger.probe().await {
+            Ok(()) => Health::Ready,
+            Err(error) => Health::NotReady(error.to_string()),
+        }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    pub fn stats(&self) -> LedgerStats {
+        self.0.ledger.stats()
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.0.waiters.len()
+    }
+
+    pub fn is_closing(&self) -> bool {
+        *self.0.closing.borrow()
+    }
+
+    /// The record from here on, for counting. Serving it to anyone goes through a handle.
+    pub fn feed_from_now(&self) -> Feed {
+        let head = *self.0.ledger.head().borrow();
+        Feed::after(self.0.ledger.clone(), head)
+    }
+
+    /// Everybody who waits gets the state as it is and can ask again elsewhere or later.
+    pub fn close(&self) {
+        self.0.closing.send_replace(true);
+        self.0.tasks.lock().abort_all();
+    }
+}
+
+impl Inner {
+    pub(crate) async fn submit(&self, command: Command) -> Result<Done, GateError> {
+        Ok(self.ledger.submit(command).await??)
+    }
+
+    pub(crate) fn deadline_set(&self, at: Timestamp) {
+        self.nudge.send_replace(at);
+    }
+
+    pub(crate) async fn refresh_keys(&self) -> Result<(), StoreError> {
+        let keys = self.ledger.keys().await?;
+        self.keys.replace(keys);
+        Ok(())
+    }
+
+    pub(crate) async fn make_key(
+        &self,
+        name: &str,
+        role: Role,
+        profile: &str,
+        expires_at: Option<Timestamp>,
+        by: &str,
+    ) -> Result<(KeyRecord, KeySecret), GateError> {
+        let id = KeyId::from_random(random()?);
+        let secret = KeySecret::from_random(id, &random()?);
+        let key = KeyRecord {
+            id,
+            hash: secret.hash(),
+            client_id: secret.client_id(),
+            name: name.to_owned(),
+            role,
+            profile: profile.to_owned(),
+            created_at: self.clock.now(),
+            expires_at,
+            revoked_at: None,
+        };
+        self.submit(Command::CreateKey { key: Box::new(key.clone()), by: by.to_owned() }).await?;
+        // Before the answer: the holder may use it at once.
+        self.refresh_keys().await?;
+        Ok((key, secret))
+    }
+
+    pub(crate) async fn revoke_key(&self, id: KeyId, by: &str) -> Result<(), GateError> {
+        self.submit(Command::RevokeKey { id, by: by.to_owned() }).await?;
+        // Before the answer: a revoked key works for nobody who heard that it is revoked.
+        self.refresh_keys().await?;
+        Ok(())
+    }
+}
+
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], GateError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| GateError::Random(error.to_string()))?;
+    Ok(bytes)
+}
+
+pub(crate) fn new_approval_id() -> Result<ApprovalId, GateError> {
+    Ok(ApprovalId::from_random(random()?))
+}
+
+pub(crate) fn new_grant_id() -> Result<GrantId, GateError> {
+    Ok(GrantId::from_random(random()?))
+}
+
+/// Wakes waiters and refreshes keys from what was committed, and from nothing else.
+async fn follow_feed(gate: std::sync::Weak<Inner>, mut feed: Feed) {
+    loop {
+        let events = match feed.next().await {
+            Ok(events) => events,
+            Err(StoreError::Closed) => return,
+            Err(error) => {
+                tracing::warn!(%error, "the feed cannot be read; trying again");
+                tokio::time::sleep(FEED_RETRY).await;
+                continue;
+            }
+        };
+        let Some(gate) = gate.upgrade() else { return };
+        for committed in events {
+            if let Err(error) = on_event(&gate, committed).await {
+                tracing::warn!(%error, "a waiter could not be told; it will ask again");
+            }
+        }
+    }
+}
+
+async fn on_event(gate: &Inner, committed: Committed) -> Result<(), StoreError> {
+    match committed.event.body.kind() {
+        EventKind::Resolved => {
+            let Some(id) = committed.event.body.approval_id() else { return Ok(()) };
+            if !gate.waiters.is_waited_for(&id) {
+                return Ok(());
+            }
+            let approval = match committed.approval {
+                Some(approval) => Some(approval),
+                None => gate.ledger.approval(id).await?,
+            };
+            if let Some(approval) = approval.filter(|approval| approval.status() != Status::Pending) {
+                gate.waiters.wake(&approval);
+            }
+        }
+        EventKind::KeyMade | EventKind::KeyRevoked => gate.refresh_keys().await?,
+        EventKind::Requested
+        | EventKind::Ruled
+        | EventKind::Consumed
+        | EventKind::GrantMade
+        | EventKind::GrantRevoked
+        | EventKind::PolicyPut
+        | EventKind::Swept => {}
+    }
+    Ok(())
+}
+
+async fn sweep(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>, keep_ms: u64) {
+    loop {
+        let before = Timestamp::from_millis(clock.now().as_millis() - i64::try_from(keep_ms).unwrap_or(i64::MAX));
+        match ledger.submit(Command::Sweep { before, limit: SWEEP_BATCH }).await {
+            Ok(Ok(Done::Swept(count))) if count >= SWEEP_BATCH as u64 => continue,
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "old contents were not removed"),
+            Err(error) => tracing::warn!(%error, "old contents were not removed"),
+        }
+        clock.sleep_until(clock.now().plus_millis(SWEEP_EVERY_MS)).await;
+    }
+}

@@ -1,0 +1,32 @@
+//! The gate: every door calls `request` and `decide` here, every channel follows the feed from here.
+//!
+//! The service knows no protocol and no SQL. It reaches the outside through three ports: `Ledger` (where
+//! everything is written), `Channel` (how people are reached) and `Clock`. Who may do what is enforced by
+//! type: authentication answers a handle, and an agent's handle has no method that decides.
+
+mod apply;
+mod channels;
+mod clock;
+mod command;
+mod error;
+mod expiry;
+mod feed;
+mod gate;
+mod handles;
+mod keyring;
+mod ports;
+mod row;
+mod waiters;
+
+pub use apply::apply;
+pub use clock::SystemClock;
+pub use command::{Command, Done, Idempotency, NewApproval, NewDecision, Refused};
+pub use error::GateError;
+pub use feed::Feed;
+pub use gate::{Gate, GateConfig, Health};
+pub use handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NewRequest, NodeHandle, Permit};
+pub use ports::{
+    AuditLine, BoxFuture, Channel, ChannelError, Clock, Committed, GrantFilter, Ledger, LedgerStats, ListFilter,
+    PolicyText, StoreError, Tx,
+};
+pub use row::{ApprovalRow, IdempotentRow, RowError};

@@ -1,0 +1,183 @@
+//! The three ports, and the store primitives (`Tx`) that every ledger offers inside a transaction.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use countersign_model::{
+    Approval, ApprovalId, ChannelChoice, Digest, Event, EventBody, Grant, GrantId, KeyId, KeyRecord, Prior, Status,
+    StoredPolicy, Target, Timestamp,
+};
+use thiserror::Error;
+use tokio::sync::watch;
+
+use crate::command::{Command, Done, Refused};
+use crate::row::{ApprovalRow, IdempotentRow};
+
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Where time comes in.
+pub trait Clock: Send + Sync + 'static {
+    /// Never goes back while the process lives, whatever is done to the machine's clock.
+    fn now(&self) -> Timestamp;
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()>;
+}
+
+/// The store did not do what was asked. Nothing of it happened; nothing may be allowed because of it.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum StoreError {
+    #[error("the store cannot be written or read: {0}")]
+    Unavailable(String),
+    #[error("the store holds what cannot be understood: {0}")]
+    Corrupt(String),
+    #[error("the store is shut down")]
+    Closed,
+}
+
+/// One event as it was committed, with the approval as it was right after, where the ledger still has it at
+/// hand.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    pub event: Event,
+    pub approval: Option<Arc<Approval>>,
+}
+
+/// One line of the record as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditLine {
+    pub seq: u64,
+    pub line: Vec<u8>,
+    pub hash: Digest,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ListFilter {
+    pub status: Option<Status>,
+    /// Only what is older than this position, from a previous page.
+    pub before: Option<u64>,
+    pub limit: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GrantFilter {
+    pub client: Option<KeyId>,
+    pub include_ended: bool,
+}
+
+/// Figures for the operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LedgerStats {
+    pub batches: u64,
+    pub commands: u64,
+    pub commit_nanos: u64,
+    pub pending: u64,
+}
+
+/// A profile's document with the text its hash is of.
+#[derive(Clone, Debug)]
+pub struct PolicyText {
+    pub stored: Arc<StoredPolicy>,
+    pub text: Option<String>,
+}
+
+/// Where everything is written. An answer from `submit` means: durable.
+pub trait Ledger: Send + Sync + 'static {
+    fn submit(&self, command: Command) -> BoxFuture<'_, Result<Result<Done, Refused>, StoreError>>;
+    fn approval(&self, id: ApprovalId) -> BoxFuture<'_, Result<Option<Arc<Approval>>, StoreError>>;
+    /// Newest first, each with its position for `ListFilter::before`.
+    fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<Vec<(u64, Arc<Approval>)>, StoreError>>;
+    fn events(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Committed>, StoreError>>;
+    fn audit(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<AuditLine>, StoreError>>;
+    fn grants(&self, filter: GrantFilter) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>>;
+    fn grant(&self, id: GrantId) -> BoxFuture<'_, Result<Option<Grant>, StoreError>>;
+    fn policy(&self, profile: String) -> BoxFuture<'_, Result<PolicyText, StoreError>>;
+    fn keys(&self) -> BoxFuture<'_, Result<Vec<KeyRecord>, StoreError>>;
+    fn cursor(&self, name: String) -> BoxFuture<'_, Result<u64, StoreError>>;
+    fn next_deadline(&self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>>;
+    /// The last committed event's number. A hint: readers re-read by number.
+    fn head(&self) -> watch::Receiver<u64>;
+    /// Writes and commits something harmless: whether the store would take a decision now.
+    fn probe(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn stats(&self) -> LedgerStats;
+}
+
+/// What a ledger can do inside one transaction. `apply` is written over these once, for every ledger.
+///
+/// Events are only collected here; their numbers and hashes are given at the commit.
+pub trait Tx: Send {
+    fn now(&self) -> Timestamp;
+    fn append(&mut self, body: EventBody, approval: Option<Arc<Approval>>);
+
+    fn approval(&mut self, id: ApprovalId) -> impl Future<Output = Result<Option<Approval>, StoreError>> + Send;
+    fn insert_approval(&mut self, row: &ApprovalRow) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Writes the outcome if the row is still pending; whether it was.
+    fn finish_approval(&mut self, row: &ApprovalRow) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    /// Marks the permit as used if it was not; whether it was not.
+    fn consume(&mut self, id: ApprovalId, at: Timestamp) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    fn due(&mut self, at: Timestamp, limit: usize) -> impl Future<Output = Result<Vec<Approval>, StoreError>> + Send;
+    fn pending_count(&mut self, client: KeyId) -> impl Future<Output = Result<u64, StoreError>> + Send;
+    /// The client's newest questions (not automatic rulings), newest first.
+    fn recent_asks(
+        &mut self,
+        client: KeyId,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Approval>, StoreError>> + Send;
+    fn asks_since(&mut self, client: KeyId, since: Timestamp) -> impl Future<Output = Result<u64, StoreError>> + Send;
+    fn sweep(&mut self, before: Timestamp, limit: usize) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
+    fn idempotent(
+        &mut self,
+        client: KeyId,
+        key: &str,
+    ) -> impl Future<Output = Result<Option<IdempotentRow>, StoreError>> + Send;
+    fn put_idempotent(
+        &mut self,
+        client: KeyId,
+        key: &str,
+        row: &IdempotentRow,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    fn prior(
+        &mut self,
+        client: KeyId,
+        effect: Digest,
+    ) -> impl Future<Output = Result<Option<Prior>, StoreError>> + Send;
+    fn put_prior(
+        &mut self,
+        client: KeyId,
+        effect: Digest,
+        prior: Prior,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    fn policy(&mut self, profile: &str) -> impl Future<Output = Result<Arc<StoredPolicy>, StoreError>> + Send;
+    fn put_policy(&mut self, profile: &str, text: &str) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Unrevoked grants of this client under any of these subjects.
+    fn grants(
+        &mut self,
+        client: KeyId,
+        subjects: &[String],
+    ) -> impl Future<Output = Result<Vec<Grant>, StoreError>> + Send;
+    fn insert_grant(&mut self, grant: &Grant, body: &str) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Whether there was such a grant to revoke.
+    fn revoke_grant(&mut self, id: GrantId, at: Timestamp) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    fn insert_key(&mut self, key: &KeyRecord) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn revoke_key(&mut self, id: KeyId, at: Timestamp) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    fn put_cursor(&mut self, name: &str, seq: u64) -> impl Future<Output = Result<(), StoreError>> + Send;
+}
+
+#[derive(Debug, Error)]
+#[error("not delivered: {0}")]
+pub struct ChannelError(pub String);
+
+/// A way to people. The gate never calls one to decide anything: it commits, and the channel follows.
+pub trait Channel: Send + Sync + 'static {
+    fn kind(&self) -> ChannelChoice;
+    /// Names its cursor in the store.
+    fn name(&self) -> &str;
+    /// Whether the target is one of the people this channel is configured for.
+    fn knows(&self, target: &Target) -> bool;
+    /// Called for every event in order, again after a failure or a restart until it answers `Ok`.
+    fn deliver<'a>(&'a self, committed: &'a Committed) -> BoxFuture<'a, Result<(), ChannelError>>;
+}

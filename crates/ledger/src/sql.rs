@@ -1,0 +1,81 @@
+//! The statements, in the dialect that SQLite and PostgreSQL share. Parameters are `$1…$n`, each first used
+//! in that order, since SQLite numbers them by first appearance.
+
+pub(crate) const INSERT_EVENT: &str = "INSERT INTO events (seq, line, hash) VALUES ($1, $2, $3)";
+pub(crate) const LAST_EVENT: &str = "SELECT seq, line, hash FROM events ORDER BY seq DESC LIMIT 1";
+pub(crate) const EVENTS_AFTER: &str = "SELECT seq, line, hash FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
+
+/// The columns of an approval, in the order `read_approval` takes them.
+macro_rules! approval_columns {
+    () => {
+        "id, client, status, asked, created_at, expires_at, request, terms, outcome, ended_at, consumed_at"
+    };
+}
+
+pub(crate) const INSERT_APPROVAL: &str =
+    concat!("INSERT INTO approvals (", approval_columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)");
+pub(crate) const APPROVAL: &str = concat!("SELECT ", approval_columns!(), " FROM approvals WHERE id = $1");
+/// Whoever changes the row first wins; the row count says who did.
+pub(crate) const FINISH_APPROVAL: &str =
+    "UPDATE approvals SET status = $1, outcome = $2, ended_at = $3 WHERE id = $4 AND status = 'pending'";
+pub(crate) const CONSUME: &str =
+    "UPDATE approvals SET consumed_at = $1 WHERE id = $2 AND status = 'approved' AND consumed_at IS NULL";
+pub(crate) const DUE: &str = concat!(
+    "SELECT ",
+    approval_columns!(),
+    " FROM approvals WHERE status = 'pending' AND expires_at <= $1 ORDER BY expires_at, n LIMIT $2"
+);
+pub(crate) const NEXT_DEADLINE: &str = "SELECT min(expires_at) FROM approvals WHERE status = 'pending'";
+pub(crate) const LIST: &str =
+    concat!("SELECT n, ", approval_columns!(), " FROM approvals WHERE n < $1 ORDER BY n DESC LIMIT $2");
+pub(crate) const LIST_BY_STATUS: &str =
+    concat!("SELECT n, ", approval_columns!(), " FROM approvals WHERE status = $1 AND n < $2 ORDER BY n DESC LIMIT $3");
+pub(crate) const ALL_APPROVALS: &str = concat!("SELECT ", approval_columns!(), " FROM approvals ORDER BY n");
+pub(crate) const RECENT_ASKS: &str = concat!(
+    "SELECT ",
+    approval_columns!(),
+    " FROM approvals WHERE client = $1 AND asked = 1 ORDER BY created_at DESC, n DESC LIMIT $2"
+);
+pub(crate) const ASKS_SINCE: &str =
+    "SELECT count(*) FROM approvals WHERE client = $1 AND created_at > $2 AND asked = 1";
+pub(crate) const PENDING_BY_CLIENT: &str =
+    "SELECT client, count(*) FROM approvals WHERE status = 'pending' GROUP BY client";
+pub(crate) const SWEEP: &str = "DELETE FROM approvals WHERE n IN \
+    (SELECT n FROM approvals WHERE status <> 'pending' AND ended_at < $1 ORDER BY n LIMIT $2)";
+
+pub(crate) const IDEMPOTENT: &str = "SELECT body, approval, at FROM idempotency WHERE client = $1 AND key = $2";
+pub(crate) const PUT_IDEMPOTENT: &str = "INSERT INTO idempotency (client, key, body, approval, at) \
+    VALUES ($1, $2, $3, $4, $5) \
+    ON CONFLICT (client, key) DO UPDATE SET body = excluded.body, approval = excluded.approval, at = excluded.at";
+pub(crate) const SWEEP_IDEMPOTENCY: &str = "DELETE FROM idempotency WHERE at < $1";
+
+pub(crate) const PRIOR: &str = "SELECT approval, status, at FROM denials WHERE client = $1 AND effect = $2";
+pub(crate) const PUT_PRIOR: &str = "INSERT INTO denials (client, effect, approval, status, at) \
+    VALUES ($1, $2, $3, $4, $5) \
+    ON CONFLICT (client, effect) DO UPDATE SET approval = excluded.approval, status = excluded.status, at = excluded.at";
+pub(crate) const SWEEP_DENIALS: &str = "DELETE FROM denials WHERE at < $1";
+
+pub(crate) const POLICY: &str = "SELECT text FROM policies WHERE profile = $1";
+pub(crate) const ALL_POLICIES: &str = "SELECT profile, text FROM policies ORDER BY profile";
+pub(crate) const PUT_POLICY: &str = "INSERT INTO policies (profile, text) VALUES ($1, $2) \
+    ON CONFLICT (profile) DO UPDATE SET text = excluded.text";
+
+pub(crate) const GRANTS_BY_SUBJECT: &str =
+    "SELECT body FROM grants WHERE client = $1 AND subject = $2 AND revoked_at IS NULL ORDER BY created_at";
+pub(crate) const INSERT_GRANT: &str =
+    "INSERT INTO grants (id, client, subject, created_at, body) VALUES ($1, $2, $3, $4, $5)";
+pub(crate) const REVOKE_GRANT: &str = "UPDATE grants SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
+pub(crate) const GRANT: &str = "SELECT client, body, revoked_at FROM grants WHERE id = $1";
+pub(crate) const ALL_GRANTS: &str = "SELECT client, body, revoked_at FROM grants ORDER BY created_at, id";
+
+pub(crate) const INSERT_KEY: &str = "INSERT INTO keys \
+    (id, hash, client_id, name, role, profile, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+pub(crate) const REVOKE_KEY: &str = "UPDATE keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
+pub(crate) const KEYS: &str = "SELECT id, hash, client_id, name, role, profile, created_at, expires_at, revoked_at \
+    FROM keys ORDER BY created_at, id";
+
+pub(crate) const CURSOR: &str = "SELECT seq FROM cursors WHERE name = $1";
+pub(crate) const PUT_CURSOR: &str = "INSERT INTO cursors (name, seq) VALUES ($1, $2) \
+    ON CONFLICT (name) DO UPDATE SET seq = excluded.seq";
+pub(crate) const PROBE: &str =
+    "INSERT INTO probes (id, at) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET at = excluded.at";

@@ -1,0 +1,264 @@
+//! The store's primitives on one SQLite transaction. Everything here answers at once: the futures are ready
+//! when made, so the writer thread needs no runtime.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use countersign_gate::{ApprovalRow, IdempotentRow, StoreError, Tx};
+use countersign_model::{
+    Approval, ApprovalId, Digest, EventBody, Grant, GrantId, KeyId, KeyRecord, Prior, Status, StoredPolicy, Timestamp,
+};
+use parking_lot::Mutex;
+use rusqlite::{Connection, OptionalExtension, Params, Row, params};
+
+use super::recent::{MAX_REQUEST_BYTES, Recent};
+use super::rows::{read_approval, read_digest, read_status, to_approval, unavailable};
+use crate::sql;
+
+/// What the writer knows without asking the store. Valid as long as no batch was given up.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) pending: HashMap<KeyId, u64>,
+    pub(super) policies: HashMap<String, Arc<StoredPolicy>>,
+}
+
+pub(super) struct SqliteTx<'a> {
+    /// Inside an open transaction. Exclusive, so that the futures over it may move between threads as the
+    /// port asks, though here they never do.
+    pub(super) connection: &'a mut Connection,
+    pub(super) now: Timestamp,
+    pub(super) known: &'a mut Known,
+    pub(super) recent: &'a Mutex<Recent>,
+    pub(super) events: Vec<(EventBody, Option<Arc<Approval>>)>,
+    /// Approvals as this transaction leaves them, with whether they are small enough to keep.
+    pub(super) touched: HashMap<ApprovalId, (Arc<Approval>, bool)>,
+    pub(super) small: HashMap<ApprovalId, bool>,
+    pub(super) swept: bool,
+}
+
+impl SqliteTx<'_> {
+    fn execute(&self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
+        let run = || self.connection.prepare_cached(sql)?.execute(params);
+        run().map_err(|error| unavailable(&error))
+    }
+
+    fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let run = || self.connection.prepare_cached(sql)?.query_row(params, read).optional();
+        run().map_err(|error| unavailable(&error))
+    }
+
+    fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let run = || self.connection.prepare_cached(sql)?.query_map(params, read)?.collect::<rusqlite::Result<_>>();
+        run().map_err(|error| unavailable(&error))
+    }
+
+    fn approvals(&self, sql: &str, params: impl Params) -> Result<Vec<Approval>, StoreError> {
+        let rows = self.all(sql, params, |row| read_approval(row, 0))?;
+        rows.into_iter().map(to_approval).collect()
+    }
+}
+
+impl Tx for SqliteTx<'_> {
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn append(&mut self, body: EventBody, approval: Option<Arc<Approval>>) {
+        if let Some(approval) = &approval {
+            let small = self.small.get(&approval.id).copied().unwrap_or(false);
+            self.touched.insert(approval.id, (approval.clone(), small));
+        }
+        self.events.push((body, approval));
+    }
+
+    async fn approval(&mut self, id: ApprovalId) -> Result<Option<Approval>, StoreError> {
+        if let Some((approval, _)) = self.touched.get(&id) {
+            return Ok(Some((**approval).clone()));
+        }
+        if let Some(approval) = self.recent.lock().approval(&id) {
+            return Ok(Some((*approval).clone()));
+        }
+        let row = self.one(sql::APPROVAL, params![id.as_bytes()], |row| read_approval(row, 0))?;
+        if let Some(row) = &row {
+            self.small.insert(id, row.request.len() <= MAX_REQUEST_BYTES);
+        }
+        row.map(to_approval).transpose()
+    }
+
+    async fn insert_approval(&mut self, row: &ApprovalRow) -> Result<(), StoreError> {
+        self.execute(
+            sql::INSERT_APPROVAL,
+            params![
+                row.id.as_bytes(),
+                row.client.as_bytes(),
+                row.status.as_str(),
+                row.asked,
+                row.created_at.as_millis(),
+                row.expires_at.as_millis(),
+                row.request,
+                row.terms,
+                row.outcome,
+                row.ended_at.map(Timestamp::as_millis),
+                row.consumed_at.map(Timestamp::as_millis),
+            ],
+        )?;
+        self.small.insert(row.id, row.request.len() <= MAX_REQUEST_BYTES);
+        if row.status == Status::Pending {
+            *self.known.pending.entry(row.client).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    async fn finish_approval(&mut self, row: &ApprovalRow) -> Result<bool, StoreError> {
+        let changed = self.execute(
+            sql::FINISH_APPROVAL,
+            params![row.status.as_str(), row.outcome, row.ended_at.map(Timestamp::as_millis), row.id.as_bytes()],
+        )?;
+        if changed == 1
+            && let Some(count) = self.known.pending.get_mut(&row.client)
+        {
+            *count = count.saturating_sub(1);
+        }
+        Ok(changed == 1)
+    }
+
+    async fn consume(&mut self, id: ApprovalId, at: Timestamp) -> Result<bool, StoreError> {
+        Ok(self.execute(sql::CONSUME, params![at.as_millis(), id.as_bytes()])? == 1)
+    }
+
+    async fn due(&mut self, at: Timestamp, limit: usize) -> Result<Vec<Approval>, StoreError> {
+        self.approvals(sql::DUE, params![at.as_millis(), limit])
+    }
+
+    async fn pending_count(&mut self, client: KeyId) -> Result<u64, StoreError> {
+        Ok(self.known.pending.get(&client).copied().unwrap_or(0))
+    }
+
+    async fn recent_asks(&mut self, client: KeyId, limit: usize) -> Result<Vec<Approval>, StoreError> {
+        self.approvals(sql::RECENT_ASKS, params![client.as_bytes(), limit])
+    }
+
+    async fn asks_since(&mut self, client: KeyId, since: Timestamp) -> Result<u64, StoreError> {
+        let count = self.one(sql::ASKS_SINCE, params![client.as_bytes(), since.as_millis()], |row| row.get(0))?;
+        Ok(count.unwrap_or(0))
+    }
+
+    async fn sweep(&mut self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
+        let count = self.execute(sql::SWEEP, params![before.as_millis(), limit])?;
+        self.execute(sql::SWEEP_IDEMPOTENCY, params![before.as_millis()])?;
+        self.execute(sql::SWEEP_DENIALS, params![before.as_millis()])?;
+        self.swept = true;
+        Ok(count as u64)
+    }
+
+    async fn idempotent(&mut self, client: KeyId, key: &str) -> Result<Option<IdempotentRow>, StoreError> {
+        self.one(sql::IDEMPOTENT, params![client.as_bytes(), key], |row| {
+            Ok(IdempotentRow {
+                body: read_digest(row, 0)?,
+                approval: ApprovalId::from_random(row.get(1)?),
+                at: Timestamp::from_millis(row.get(2)?),
+            })
+        })
+    }
+
+    async fn put_idempotent(&mut self, client: KeyId, key: &str, row: &IdempotentRow) -> Result<(), StoreError> {
+        let params = params![client.as_bytes(), key, row.body.as_bytes(), row.approval.as_bytes(), row.at.as_millis()];
+        self.execute(sql::PUT_IDEMPOTENT, params).map(|_| ())
+    }
+
+    async fn prior(&mut self, client: KeyId, effect: Digest) -> Result<Option<Prior>, StoreError> {
+        self.one(sql::PRIOR, params![client.as_bytes(), effect.as_bytes()], |row| {
+            Ok(Prior {
+                approval_id: ApprovalId::from_random(row.get(0)?),
+                status: read_status(row, 1)?,
+                at: Timestamp::from_millis(row.get(2)?),
+            })
+        })
+    }
+
+    async fn put_prior(&mut self, client: KeyId, effect: Digest, prior: Prior) -> Result<(), StoreError> {
+        let params = params![
+            client.as_bytes(),
+            effect.as_bytes(),
+            prior.approval_id.as_bytes(),
+            prior.status.as_str(),
+            prior.at.as_millis()
+        ];
+        self.execute(sql::PUT_PRIOR, params).map(|_| ())
+    }
+
+    async fn policy(&mut self, profile: &str) -> Result<Arc<StoredPolicy>, StoreError> {
+        if let Some(known) = self.known.policies.get(profile) {
+            return Ok(known.clone());
+        }
+        let text: Option<String> = self.one(sql::POLICY, params![profile], |row| row.get(0))?;
+        let stored = Arc::new(text.map_or_else(StoredPolicy::absent, |text| StoredPolicy::from_text(&text)));
+        self.known.policies.insert(profile.to_owned(), stored.clone());
+        Ok(stored)
+    }
+
+    async fn put_policy(&mut self, profile: &str, text: &str) -> Result<(), StoreError> {
+        self.execute(sql::PUT_POLICY, params![profile, text])?;
+        self.known.policies.remove(profile);
+        Ok(())
+    }
+
+    async fn grants(&mut self, client: KeyId, subjects: &[String]) -> Result<Vec<Grant>, StoreError> {
+        let mut grants = Vec::new();
+        for subject in subjects {
+            let bodies: Vec<String> =
+                self.all(sql::GRANTS_BY_SUBJECT, params![client.as_bytes(), subject], |row| row.get(0))?;
+            for body in bodies {
+                grants.push(serde_json::from_str(&body).map_err(|error| StoreError::Corrupt(error.to_string()))?);
+            }
+        }
+        Ok(grants)
+    }
+
+    async fn insert_grant(&mut self, grant: &Grant, body: &str) -> Result<(), StoreError> {
+        let params = params![
+            grant.id.as_bytes(),
+            grant.scope.client.as_bytes(),
+            grant.subject(),
+            grant.created_at.as_millis(),
+            body
+        ];
+        self.execute(sql::INSERT_GRANT, params).map(|_| ())
+    }
+
+    async fn revoke_grant(&mut self, id: GrantId, at: Timestamp) -> Result<bool, StoreError> {
+        Ok(self.execute(sql::REVOKE_GRANT, params![at.as_millis(), id.as_bytes()])? == 1)
+    }
+
+    async fn insert_key(&mut self, key: &KeyRecord) -> Result<(), StoreError> {
+        let params = params![
+            key.id.as_bytes(),
+            key.hash.as_bytes(),
+            key.client_id.as_str(),
+            key.name,
+            key.role.as_str(),
+            key.profile,
+            key.created_at.as_millis(),
+            key.expires_at.map(Timestamp::as_millis)
+        ];
+        self.execute(sql::INSERT_KEY, params).map(|_| ())
+    }
+
+    async fn revoke_key(&mut self, id: KeyId, at: Timestamp) -> Result<bool, StoreError> {
+        Ok(self.execute(sql::REVOKE_KEY, params![at.as_millis(), id.as_bytes()])? == 1)
+    }
+
+    async fn put_cursor(&mut self, name: &str, seq: u64) -> Result<(), StoreError> {
+        self.execute(sql::PUT_CURSOR, params![name, seq]).map(|_| ())
+    }
+}

@@ -1,0 +1,191 @@
+//! A person's answer: what they chose, and how it stands on the record.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::action::{Action, ActionKind, MAX_COMMAND_BYTES};
+use crate::canonical::Digest;
+use crate::grant::GrantTerms;
+use crate::id::GrantId;
+use crate::menu::Code;
+use crate::time::Timestamp;
+
+/// An override of a command must fit where the command itself would.
+const MAX_TEXT_BYTES: usize = MAX_COMMAND_BYTES;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    AllowOnce,
+    /// The narrowest entry that covers this action, for this session.
+    AllowSession,
+    /// The narrowest entry that covers this action, until it expires.
+    AllowAlways,
+    Deny,
+    /// The menu's code 2.
+    AllowActionTypeForSession,
+    /// The menu's code 6.
+    AllowActionType,
+}
+
+/// What an approver sends, from any door or channel, before it is checked against its approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub choice: Choice,
+    pub note: Option<String>,
+    /// What should happen instead: an override.
+    pub replacement: Option<String>,
+    /// The answer to a Question.
+    pub answer: Option<String>,
+    pub terms: GrantTerms,
+}
+
+/// The answer on the record. Policy's own rulings stand in the same form, `by` "policy".
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    pub code: Code,
+    pub note: Option<String>,
+    #[serde(rename = "override")]
+    pub replacement: Option<String>,
+    pub answer: Option<String>,
+    /// The approver's own name, never what a client calls itself.
+    pub by: String,
+    pub at: Timestamp,
+    /// The door or channel the answer came through.
+    pub via: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant_id: Option<GrantId>,
+    /// Of the replaced action: what an executor must run is this, not what was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub override_digest: Option<Digest>,
+}
+
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum AnswerError {
+    #[error("`{0}` is longer than {MAX_TEXT_BYTES} bytes; shorten it")]
+    TooLong(&'static str),
+    #[error("`{0}` holds a NUL character; remove it")]
+    Nul(&'static str),
+    #[error("this is a question: send the answer in `answer`, or deny it")]
+    AnswerMissing,
+    #[error("`answer` is for questions; use `note` to tell the agent something")]
+    AnswerUnexpected,
+    #[error("a refusal cannot carry an override; deny with a `note`, or allow with the override")]
+    OverrideWithDeny,
+    #[error("an override is for this once; send it with allow-once")]
+    OverrideWithGrant,
+}
+
+impl Answer {
+    pub fn plain(choice: Choice) -> Self {
+        Self { choice, note: None, replacement: None, answer: None, terms: GrantTerms::default() }
+    }
+
+    pub fn allows(&self) -> bool {
+        self.choice != Choice::Deny
+    }
+
+    /// The menu code this answer has on the record.
+    pub fn code(&self) -> Code {
+        match self.choice {
+            Choice::Deny => Code::Deny,
+            Choice::AllowSession | Choice::AllowActionTypeForSession => Code::AllowForSession,
+            Choice::AllowAlways | Choice::AllowActionType => Code::AllowActionType,
+            Choice::AllowOnce if self.replacement.is_some() => Code::AllowModified,
+            Choice::AllowOnce if self.note.is_some() => Code::AllowWithNote,
+            Choice::AllowOnce => Code::AllowOnce,
+        }
+    }
+
+    /// The answer fitted to the action it is for, or why it does not fit.
+    pub fn fit(mut self, action: &Action) -> Result<Self, AnswerError> {
+        check_text("note", self.note.as_deref())?;
+        check_text("override", self.replacement.as_deref())?;
+        check_text("answer", self.answer.as_deref())?;
+        if action.kind() == ActionKind::Question && self.allows() {
+            // The menu has no word for answering: the text of codes 4 and 5 is the answer.
+            self.answer = self.answer.or_else(|| self.replacement.take()).or_else(|| self.note.take());
+            if self.answer.is_none() {
+                return Err(AnswerError::AnswerMissing);
+            }
+        } else if self.answer.is_some() {
+            return Err(AnswerError::AnswerUnexpected);
+        }
+        match (self.choice, &self.replacement) {
+            (_, None) | (Choice::AllowOnce, Some(_)) => Ok(self),
+            (Choice::Deny, Some(_)) => Err(AnswerError::OverrideWithDeny),
+            (
+                Choice::AllowSession
+                | Choice::AllowAlways
+                | Choice::AllowActionTypeForSession
+                | Choice::AllowActionType,
+                Some(_),
+            ) => Err(AnswerError::OverrideWithGrant),
+        }
+    }
+
+    /// The action an override makes of this one; anything but an Exec takes the words as they are.
+    pub fn replaced_action(&self, action: &Action) -> Option<Action> {
+        match (action, &self.replacement) {
+            (Action::Exec(exec), Some(command)) => {
+                let exec = crate::action::Exec { command: command.clone(), argv: None, ..exec.clone() };
+                Some(Action::Exec(exec))
+            }
+            (Action::Exec(_) | Action::Tool { .. } | Action::Question { .. } | Action::Custom { .. }, _) => None,
+        }
+    }
+}
+
+fn check_text(field: &'static str, text: Option<&str>) -> Result<(), AnswerError> {
+    match text {
+        Some(text) if text.len() > MAX_TEXT_BYTES => Err(AnswerError::TooLong(field)),
+        Some(text) if text.contains('\0') => Err(AnswerError::Nul(field)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question() -> Action {
+        Action::Question { text: "which?".into(), options: vec!["a".into(), "b".into()] }
+    }
+
+    fn exec() -> Action {
+        Action::Exec(crate::action::Exec { command: "ls".into(), argv: None, cwd: None, env: Default::default() })
+    }
+
+    #[test]
+    fn a_question_needs_an_answer_and_takes_the_menus_text_as_one() {
+        assert_eq!(Answer::plain(Choice::AllowOnce).fit(&question()), Err(AnswerError::AnswerMissing));
+        assert!(Answer::plain(Choice::Deny).fit(&question()).is_ok());
+        for reply in ["4 the first", "5 the first"] {
+            let answer = Code::parse_reply(reply).unwrap().fit(&question()).unwrap();
+            assert_eq!((answer.answer.as_deref(), answer.note, answer.replacement), (Some("the first"), None, None));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_only_for_questions() {
+        let answer = Answer { answer: Some("x".into()), ..Answer::plain(Choice::AllowOnce) };
+        assert_eq!(answer.fit(&exec()), Err(AnswerError::AnswerUnexpected));
+    }
+
+    #[test]
+    fn an_override_goes_with_allow_once_alone() {
+        let with = |choice| Answer { replacement: Some("ls -l".into()), ..Answer::plain(choice) }.fit(&exec());
+        assert!(with(Choice::AllowOnce).is_ok());
+        assert_eq!(with(Choice::Deny), Err(AnswerError::OverrideWithDeny));
+        for choice in [Choice::AllowAlways, Choice::AllowSession, Choice::AllowActionType] {
+            assert_eq!(with(choice), Err(AnswerError::OverrideWithGrant));
+        }
+    }
+
+    #[test]
+    fn texts_are_capped_and_hold_no_nul() {
+        let note = |text: String| Answer { note: Some(text), ..Answer::plain(Choice::Deny) }.fit(&exec());
+        assert_eq!(note("x".repeat(MAX_TEXT_BYTES + 1)), Err(AnswerError::TooLong("note")));
+        assert_eq!(note("a\0".into()), Err(AnswerError::Nul("note")));
+    }
+}

@@ -1,0 +1,247 @@
+//! From a policy document and a request to a ruling: gathers the facts, rules once for each set of terms
+//! that has a say, and keeps the strictest.
+
+use crate::action::Action;
+use crate::canonical::Digest;
+use crate::grant::Grant;
+use crate::id::GrantId;
+use crate::policy::{Flood, Overlay, Policy, StoredPolicy, ToolEffect, ToolRule};
+use crate::request::Request;
+use crate::ruling::{AllowBy, Ask, DenyWhy, Facts, Fallback, Ruling, Terms, rule};
+use crate::time::Timestamp;
+
+/// What policy says of one request, with everything a question would need.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    pub ruling: Ruling,
+    /// The grant that covers it, whether or not the ruling rests on it.
+    pub grant: Option<GrantId>,
+    /// Whether row 6 would have applied: what fallback `allowlist` asks.
+    pub covered: bool,
+    pub policy_hash: Digest,
+    pub timeout_ms: Option<u64>,
+    pub fallback: Fallback,
+    pub approvers: Option<Vec<String>>,
+    pub flood: Flood,
+}
+
+pub fn judge(stored: &StoredPolicy, request: &Request, grants: &[Grant], now: Timestamp) -> Judgement {
+    let Ok(policy) = &stored.policy else {
+        return Judgement {
+            ruling: Ruling::Deny(DenyWhy::PolicyUnreadable),
+            grant: None,
+            covered: false,
+            policy_hash: stored.hash,
+            timeout_ms: None,
+            fallback: Fallback::Deny,
+            approvers: Some(Vec::new()),
+            flood: Flood::default(),
+        };
+    };
+    let grant = grants.iter().find(|grant| grant.covers(request, now));
+    let overlay = request.words.agent_id.as_ref().and_then(|agent| policy.agents.get(agent));
+
+    let base = Pass::new(policy, None, request, grant);
+    let mut ruling = base.ruling(request);
+    let mut covered = base.cover.is_some();
+    if let Some(overlay) = overlay {
+        let narrowed = Pass::new(policy, Some(overlay), request, grant);
+        covered &= narrowed.cover.is_some();
+        ruling = ruling.max(narrowed.ruling(request));
+    }
+    let asked = Terms {
+        security: request.terms.security.unwrap_or(policy.security),
+        ask: request.terms.ask.unwrap_or(policy.ask),
+        ..base.terms
+    };
+    ruling = ruling.max(Pass { terms: asked, ..base }.ruling(request));
+
+    let overlay_fallback = overlay.and_then(|overlay| overlay.ask_fallback);
+    let overlay_timeout = overlay.and_then(|overlay| overlay.timeout_ms);
+    Judgement {
+        ruling,
+        grant: grant.map(|grant| grant.id),
+        covered,
+        policy_hash: stored.hash,
+        timeout_ms: [policy.timeout_ms, overlay_timeout].into_iter().flatten().min(),
+        fallback: overlay_fallback.map_or(policy.ask_fallback, |other| other.min(policy.ask_fallback)),
+        approvers: policy.approvers.clone(),
+        flood: policy.flood.clone(),
+    }
+}
+
+/// Whether an unanswered request may run under this fallback, as policy and grants stand now.
+pub fn fallback_covers(fallback: Fallback, now_judged: &Judgement) -> bool {
+    let denied = matches!(now_judged.ruling, Ruling::Deny(_));
+    match fallback {
+        Fallback::Deny => false,
+        Fallback::Allowlist => now_judged.covered && !denied,
+        Fallback::Full => !denied,
+    }
+}
+
+/// One set of terms with the facts seen under it.
+#[derive(Clone, Copy)]
+struct Pass {
+    terms: Terms,
+    denied: bool,
+    cover: Option<AllowBy>,
+}
+
+impl Pass {
+    fn new(policy: &Policy, overlay: Option<&Overlay>, request: &Request, grant: Option<&Grant>) -> Self {
+        let extra_tools = overlay.map(|overlay| overlay.tools.as_slice()).unwrap_or_default();
+        let effect = tool_effect(policy.tools.iter().chain(extra_tools), &request.action);
+        let has_deny_rules = !policy.deny.is_empty() || overlay.is_some_and(|overlay| !overlay.deny.is_empty());
+        // A deny rule speaks of parsed commands. Where the command was not taken apart, whether one matches
+        // is unknown, and unknown is denied.
+        let denied = effect == Some(ToolEffect::Deny) || (has_deny_rules && is_unparsed_exec(request));
+        let listed = (effect == Some(ToolEffect::Allow)).then_some(AllowBy::Allowlist);
+        let ask = overlay.and_then(|overlay| overlay.ask).unwrap_or(policy.ask);
+        Self {
+            terms: Terms {
+                security: overlay.and_then(|overlay| overlay.security).unwrap_or(policy.security),
+                ask: if effect == Some(ToolEffect::Ask) { Ask::Always } else { ask },
+                allow_safe: overlay.and_then(|overlay| overlay.allow_safe).unwrap_or(policy.allow_safe),
+            },
+            denied,
+            cover: grant.map(|_| AllowBy::Grant).or(listed),
+        }
+    }
+
+    fn ruling(self, request: &Request) -> Ruling {
+        rule(
+            self.terms,
+            Facts {
+                kind: request.action.kind(),
+                denied: self.denied,
+                cover: self.cover,
+                risk: request.assessment.as_ref().map(|assessment| assessment.risk),
+                mode: None,
+                mode_covers: false,
+            },
+        )
+    }
+}
+
+fn is_unparsed_exec(request: &Request) -> bool {
+    let parsed = request.assessment.as_ref().is_some_and(|assessment| !assessment.commands.is_empty());
+    matches!(request.action, Action::Exec(_)) && !parsed
+}
+
+/// The strictest effect of all rules that name the tool. An action type counts as a tool's name.
+fn tool_effect<'a>(rules: impl Iterator<Item = &'a ToolRule>, action: &Action) -> Option<ToolEffect> {
+    let (name, category) = match action {
+        Action::Tool { name, category, .. } => (name.as_str(), category.as_deref()),
+        Action::Custom { action_type, .. } => (action_type.as_str(), None),
+        Action::Exec(_) | Action::Question { .. } => return None,
+    };
+    let names_it = |rule: &&ToolRule| {
+        rule.name.as_deref() == Some(name) || (category.is_some() && rule.category.as_deref() == category)
+    };
+    let strictness = |effect: &ToolEffect| match effect {
+        ToolEffect::Allow => 0,
+        ToolEffect::Ask => 1,
+        ToolEffect::Deny => 2,
+    };
+    rules.filter(names_it).map(|rule| rule.effect).max_by_key(strictness)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::tests::{custom, exec, question, request, tool};
+    use crate::ruling::Security;
+    use proptest::prelude::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(5);
+
+    fn stored(text: &str) -> StoredPolicy {
+        let stored = StoredPolicy::from_text(text);
+        assert!(stored.policy.is_ok(), "{text}: {:?}", stored.policy);
+        stored
+    }
+
+    fn ruling(policy: &str, request: &Request) -> Ruling {
+        judge(&stored(policy), request, &[], NOW).ruling
+    }
+
+    #[test]
+    fn a_policy_that_does_not_parse_denies() {
+        let judged = judge(&StoredPolicy::from_text("{"), &request(exec("ls")), &[], NOW);
+        assert_eq!(judged.ruling, Ruling::Deny(DenyWhy::PolicyUnreadable));
+        assert!(!fallback_covers(Fallback::Full, &judged));
+    }
+
+    #[test]
+    fn without_a_document_everything_asks() {
+        for action in [exec("ls"), tool("Read", "info"), question(), custom("a", "b")] {
+            assert_eq!(judge(&StoredPolicy::absent(), &request(action), &[], NOW).ruling, Ruling::Ask);
+        }
+    }
+
+    #[test]
+    fn command_deny_rules_deny_what_was_not_taken_apart_and_nothing_else() {
+        let policy = r#"{"version":1,"security":"full","deny":[{"pattern":"rm **"}]}"#;
+        assert_eq!(ruling(policy, &request(exec("ls"))), Ruling::Deny(DenyWhy::Rule));
+        assert_eq!(ruling(policy, &request(custom("a", "b"))), Ruling::Allow(AllowBy::Full));
+    }
+
+    #[test]
+    fn the_strictest_tool_rule_stands() {
+        let policy = r#"{"version":1,"tools":[{"name":"Write","effect":"allow"},{"category":"edit","effect":"ask"},
+            {"name":"Read","effect":"allow"},{"name":"Drop","effect":"allow"},{"name":"Drop","effect":"deny"},
+            {"name":"http_request","effect":"allow"}]}"#;
+        assert_eq!(ruling(policy, &request(tool("Write", "edit"))), Ruling::Ask);
+        assert_eq!(ruling(policy, &request(tool("Read", "info"))), Ruling::Allow(AllowBy::Allowlist));
+        assert_eq!(ruling(policy, &request(tool("Drop", "x"))), Ruling::Deny(DenyWhy::Rule));
+        assert_eq!(ruling(policy, &request(custom("http_request", "x"))), Ruling::Allow(AllowBy::Allowlist));
+        assert_eq!(ruling(policy, &request(tool("http_request", "info"))), Ruling::Allow(AllowBy::Allowlist));
+    }
+
+    #[test]
+    fn an_agents_claim_and_its_own_terms_only_make_it_stricter() {
+        let policy =
+            r#"{"version":1,"security":"allowlist","agents":{"lax":{"security":"full"},"muted":{"security":"deny"}}}"#;
+        let mut asked = request(custom("a", "b"));
+        asked.words.agent_id = Some("lax".into());
+        assert_eq!(ruling(policy, &asked), Ruling::Ask);
+        asked.words.agent_id = Some("muted".into());
+        assert_eq!(ruling(policy, &asked), Ruling::Deny(DenyWhy::Security));
+        asked.words.agent_id = None;
+        asked.terms.security = Some(Security::Full);
+        assert_eq!(ruling(policy, &asked), Ruling::Ask);
+        asked.terms = crate::request::TermsAsked { security: Some(Security::Deny), ask: None };
+        assert_eq!(ruling(policy, &asked), Ruling::Deny(DenyWhy::Security));
+    }
+
+    #[test]
+    fn fallback_full_still_denies_what_policy_denies_by_now() {
+        let asked = request(custom("a", "b"));
+        let open = judge(&StoredPolicy::absent(), &asked, &[], NOW);
+        let shut = judge(&stored(r#"{"version":1,"security":"deny"}"#), &asked, &[], NOW);
+        assert!(fallback_covers(Fallback::Full, &open) && !fallback_covers(Fallback::Full, &shut));
+        assert!(!fallback_covers(Fallback::Allowlist, &open) && !fallback_covers(Fallback::Deny, &open));
+    }
+
+    proptest! {
+        /// Whatever a request claims, it is never ruled more leniently than without the claim.
+        #[test]
+        fn claims_never_widen(
+            security in proptest::sample::select(vec!["deny", "allowlist", "full"]),
+            ask in proptest::sample::select(vec!["off", "on-miss", "always"]),
+            claimed in proptest::option::of(proptest::sample::select(vec![Security::Deny, Security::Allowlist, Security::Full])),
+            claimed_ask in proptest::option::of(proptest::sample::select(vec![Ask::Off, Ask::OnMiss, Ask::Always])),
+            overlay in proptest::sample::select(vec!["deny", "allowlist", "full"]),
+        ) {
+            let policy = format!(
+                r#"{{"version":1,"security":"{security}","ask":"{ask}","agents":{{"x":{{"security":"{overlay}"}}}}}}"#
+            );
+            let plain = request(tool("Write", "edit"));
+            let mut claiming = plain.clone();
+            claiming.words.agent_id = Some("x".into());
+            claiming.terms = crate::request::TermsAsked { security: claimed, ask: claimed_ask };
+            prop_assert!(ruling(&policy, &claiming) >= ruling(&policy, &plain));
+        }
+    }
+}

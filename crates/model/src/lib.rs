@@ -1,0 +1,44 @@
+//! The words of the product, as types: what an agent wants to do (`Action`), what policy says of it
+//! (`Ruling`), the durable record of a question to a person (`Approval`), the answer (`Decision`) and what
+//! outlives it (`Grant`).
+//!
+//! Pure: no I/O, no clock, no randomness, no async. Time and random bytes are arguments.
+#![forbid(unsafe_code)]
+
+mod action;
+mod approval;
+mod canonical;
+mod decision;
+mod event;
+mod grant;
+mod id;
+mod judge;
+mod key;
+mod mask;
+mod menu;
+mod policy;
+mod render;
+mod request;
+mod risk;
+mod ruling;
+mod time;
+
+pub use action::{Action, ActionError, ActionKind, ActionType, Exec, MAX_ACTION_BYTES, MAX_COMMAND_BYTES};
+pub use approval::{
+    Approval, Change, Consumption, Outcome, PERMIT_TTL_MS, Prior, Reason, Refusal, Status, Terms as ApprovalTerms,
+};
+pub use canonical::{Digest, canonical_bytes, sha256};
+pub use decision::{Answer, AnswerError, Choice, Decision};
+pub use event::{ChainError, Event, EventBody, EventKind, GENESIS, verify_link};
+pub use grant::{DEFAULT_ENTRY_GRANT_MS, Grant, GrantError, GrantKind, GrantTerms, Scope};
+pub use id::{ApprovalId, ClientId, GrantId, IdError, KeyId};
+pub use judge::{Judgement, fallback_covers, judge};
+pub use key::{KeyHash, KeyRecord, KeySecret, Role};
+pub use mask::{Masked, Redaction, SecretKind, mask};
+pub use menu::{Code, MenuError};
+pub use policy::{AllowEntry, DenyEntry, Flood, Overlay, Policy, PolicyError, StoredPolicy, ToolEffect, ToolRule};
+pub use render::{AgentWords, Fold, Mark, MarkKind, Notice, Section, Showing, Shown, escape_line, showing};
+pub use request::{ChannelChoice, Door, Request, RequestError, Requester, Target, TermsAsked};
+pub use risk::{Assessment, Risk, RiskReason};
+pub use ruling::{AllowBy, Ask, DenyWhy, Facts, Fallback, Mode, Ruling, Security, Terms, rule};
+pub use time::Timestamp;

@@ -1,0 +1,261 @@
+//! One action with everything that is known about who asks: fixed the moment it is made.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::action::{Action, ActionError, ActionType};
+use crate::canonical::Digest;
+use crate::id::{ClientId, KeyId};
+use crate::render::AgentWords;
+use crate::risk::Assessment;
+use crate::ruling::{Ask, Security};
+
+const MAX_LABEL_CHARS: usize = 256;
+const MAX_TITLE_BYTES: usize = 4096;
+
+/// How a request came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Door {
+    Http,
+    /// The same door on the data folder's Unix socket.
+    Local,
+}
+
+impl Door {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Local => "local",
+        }
+    }
+}
+
+/// Who asks: the key's own facts, none of them the caller's claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requester {
+    pub key_id: KeyId,
+    pub client_id: ClientId,
+    pub name: String,
+    pub profile: String,
+    pub door: Door,
+}
+
+/// Which way to people the request names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChannelChoice {
+    /// Every configured way.
+    #[default]
+    Any,
+    Web,
+    Hub,
+    Telegram,
+    Email,
+}
+
+impl ChannelChoice {
+    /// Console and command line always see everything, so these two always reach somebody.
+    pub const fn always_reachable(self) -> bool {
+        matches!(self, Self::Any | Self::Web)
+    }
+}
+
+impl fmt::Display for ChannelChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Any => "any",
+            Self::Web => "web",
+            Self::Hub => "hub",
+            Self::Telegram => "telegram",
+            Self::Email => "email",
+        })
+    }
+}
+
+/// Chooses among configured people; it never introduces one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tg_chat_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email_to: Option<String>,
+}
+
+/// A request may ask to be ruled more strictly, never less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TermsAsked {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<Security>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<Ask>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    pub requester: Requester,
+    pub session_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_id: Option<String>,
+    pub action: Action,
+    pub action_type: ActionType,
+    pub digest: Digest,
+    /// The digest without the agent's words, by which a retry under another name is known.
+    pub effect: Digest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assessment: Option<Assessment>,
+    /// What the agent says, shown as its words and never ruled by.
+    pub words: AgentWords,
+    pub channel: ChannelChoice,
+    #[serde(default)]
+    pub target: Target,
+    #[serde(default)]
+    pub terms: TermsAsked,
+}
+
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum RequestError {
+    #[error(transparent)]
+    Action(#[from] ActionError),
+    #[error("`{0}` is 1 to {MAX_LABEL_CHARS} characters without control characters")]
+    Label(&'static str),
+    #[error("`{0}` is longer than {MAX_TITLE_BYTES} bytes; say it in the preview")]
+    WordsTooLong(&'static str),
+    #[error("action type `exec_cmd` is for commands, and a command has no other; send the command in `command`")]
+    TypeMismatch,
+}
+
+impl Request {
+    /// Checks the parts against each other and computes what is derived from them.
+    #[expect(clippy::too_many_arguments, reason = "the one constructor: every part is given, none has a default")]
+    pub fn new(
+        requester: Requester,
+        session_id: String,
+        context_id: Option<String>,
+        action: Action,
+        action_type: ActionType,
+        words: AgentWords,
+        channel: ChannelChoice,
+        target: Target,
+        terms: TermsAsked,
+    ) -> Result<Self, RequestError> {
+        check_label("session_id", &session_id)?;
+        check_label("context_id", context_id.as_deref().unwrap_or("-"))?;
+        check_label("agent_id", words.agent_id.as_deref().unwrap_or("-"))?;
+        check_words("title", words.title.as_deref())?;
+        check_words("ask", words.ask.as_deref())?;
+        if action_type.is_exec() != matches!(action, Action::Exec(_)) {
+            return Err(RequestError::TypeMismatch);
+        }
+        let (digest, effect, assessment) = (action.digest()?, action.effect_digest()?, action.assess());
+        Ok(Self {
+            requester,
+            session_id,
+            context_id,
+            action,
+            action_type,
+            digest,
+            effect,
+            assessment,
+            words,
+            channel,
+            target,
+            terms,
+        })
+    }
+}
+
+fn check_label(field: &'static str, text: &str) -> Result<(), RequestError> {
+    let bad = text.is_empty() || text.chars().count() > MAX_LABEL_CHARS || text.chars().any(char::is_control);
+    if bad { Err(RequestError::Label(field)) } else { Ok(()) }
+}
+
+fn check_words(field: &'static str, text: Option<&str>) -> Result<(), RequestError> {
+    match text {
+        Some(text) if text.len() > MAX_TITLE_BYTES => Err(RequestError::WordsTooLong(field)),
+        Some(text) if text.contains('\0') => Err(RequestError::Action(ActionError::Nul(field))),
+        Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::action::Exec;
+    use serde_json::json;
+
+    pub(crate) fn exec(command: &str) -> Action {
+        Action::Exec(Exec { command: command.to_owned(), argv: None, cwd: None, env: Default::default() })
+    }
+
+    pub(crate) fn tool(name: &str, category: &str) -> Action {
+        Action::Tool { name: name.to_owned(), category: Some(category.to_owned()), args: json!({}) }
+    }
+
+    pub(crate) fn custom(action_type: &str, preview: &str) -> Action {
+        Action::Custom {
+            action_type: ActionType::new(action_type).unwrap(),
+            title: "title".to_owned(),
+            preview: preview.to_owned(),
+        }
+    }
+
+    pub(crate) fn question() -> Action {
+        Action::Question { text: "which?".to_owned(), options: vec![] }
+    }
+
+    pub(crate) fn type_of(action: &Action) -> ActionType {
+        match action {
+            Action::Exec(_) => ActionType::exec(),
+            Action::Tool { name, .. } => ActionType::new(format!("custom:{name}")).unwrap(),
+            Action::Question { .. } => ActionType::new("question").unwrap(),
+            Action::Custom { action_type, .. } => action_type.clone(),
+        }
+    }
+
+    fn requester() -> Requester {
+        Requester {
+            key_id: KeyId::from_random([7; 16]),
+            client_id: ClientId::new("0123456789ab"),
+            name: "bot".to_owned(),
+            profile: "default".to_owned(),
+            door: Door::Http,
+        }
+    }
+
+    fn build(action: Action, action_type: ActionType, session: &str) -> Result<Request, RequestError> {
+        Request::new(
+            requester(),
+            session.to_owned(),
+            None,
+            action,
+            action_type,
+            AgentWords::default(),
+            ChannelChoice::Any,
+            Target::default(),
+            TermsAsked::default(),
+        )
+    }
+
+    pub(crate) fn request(action: Action) -> Request {
+        let action_type = type_of(&action);
+        build(action, action_type, "sess_1").unwrap()
+    }
+
+    #[test]
+    fn a_command_cannot_pose_as_another_type_nor_another_as_a_command() {
+        let harmless = ActionType::new("http_request").unwrap();
+        assert_eq!(build(exec("rm -rf /"), harmless, "s"), Err(RequestError::TypeMismatch));
+        let posing = Action::Custom { action_type: ActionType::exec(), title: "t".into(), preview: "p".into() };
+        assert_eq!(build(posing, ActionType::exec(), "s"), Err(RequestError::TypeMismatch));
+    }
+
+    #[test]
+    fn threat_77_a_request_without_a_session_is_refused() {
+        for session in ["", "a\nb", &"x".repeat(257)] {
+            assert_eq!(build(exec("ls"), ActionType::exec(), session), Err(RequestError::Label("session_id")));
+        }
+    }
+}
