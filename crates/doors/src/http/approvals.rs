@@ -8,7 +8,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::auth::{AsAgent, AsApprover, Reader};
-use super::body::JsonBody;
+use super::body::{JsonBody, Object};
 use super::openapi::CommonErrors;
 use super::problem::{ErrorBody, Problem};
 use super::router::AppState;
@@ -171,7 +171,8 @@ pub(super) struct WordsIn {
     replacement: Option<String>,
     #[schema(max_length = 4096)]
     answer: Option<String>,
-    grant: Option<GrantIn>,
+    #[schema(value_type = Option<GrantIn>)]
+    grant: Option<Object<GrantIn>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
@@ -207,7 +208,7 @@ impl DecisionIn {
                 terms: GrantTerms {
                     expires_in_ms: words
                         .grant
-                        .and_then(|grant| grant.expires_in_sec)
+                        .and_then(|Object(grant)| grant.expires_in_sec)
                         .map(|seconds| seconds.saturating_mul(1000)),
                 },
             }),

@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 
 use super::problem::Problem;
 use super::router::AppState;
@@ -37,8 +38,20 @@ impl<T: DeserializeOwned> FromRequest<AppState> for JsonBody<T> {
         let bytes = tokio::time::timeout(limit, read(request.into_body())).await.map_err(|_| {
             Problem::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time; send it again")
         })??;
-        let value = serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;
+        let Object(value) = serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;
         Ok(Self { value, bytes })
+    }
+}
+
+/// A JSON object. On its own serde would also take a list of the fields' values in order, which nobody
+/// documents or means.
+#[derive(Debug, Default)]
+pub(super) struct Object<T>(pub(super) T);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = serde_json::Map::deserialize(deserializer)?;
+        T::deserialize(serde_json::Value::Object(fields)).map(Self).map_err(serde::de::Error::custom)
     }
 }
 

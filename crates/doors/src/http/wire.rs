@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use super::body::Object;
 use super::problem::Problem;
 
 /// How long a request is open when neither it nor policy says.
@@ -32,7 +33,8 @@ pub(super) struct CreateApproval {
     preview: Option<String>,
     #[schema(value_type = Option<Channel>)]
     channel: Option<ChannelChoice>,
-    target: Option<TargetIn>,
+    #[schema(value_type = Option<TargetIn>)]
+    target: Option<Object<TargetIn>>,
     #[schema(minimum = 1, maximum = 86400, default = 600)]
     expires_in_sec: Option<u64>,
     /// Which person's or page's strip it belongs to.
@@ -111,7 +113,7 @@ impl CreateApproval {
             Action::Custom { .. } => None,
             Action::Exec(_) | Action::Tool { .. } | Action::Question { .. } => self.title,
         };
-        let target = self.target.unwrap_or_default();
+        let Object(target) = self.target.unwrap_or_default();
         Ok(NewRequest {
             session_id: self.session_id,
             context_id: self.context_id,

@@ -231,7 +231,8 @@ fn words_and_names_tell_what_a_value_is() {
 }
 
 #[test]
-fn a_long_hostile_text_takes_no_longer_than_its_length() {
+fn a_long_hostile_text_is_read_to_its_end() {
+    // Quadratic work on any of these would run into the test runner's time limit.
     for unit in [
         "sk-",
         "eyJ-",
@@ -244,10 +245,9 @@ fn a_long_hostile_text_takes_no_longer_than_its_length() {
         "mysql -p ",
         "bearer ",
     ] {
-        let text = unit.repeat(400_000 / unit.len());
-        let started = std::time::Instant::now();
-        let _ = mask(&text);
-        assert!(started.elapsed().as_secs() < 5, "{unit:?} took {:?}", started.elapsed());
+        let text = format!("{} ghp_{}", unit.repeat(400_000 / unit.len()), mix(36));
+        let masked = mask(&text);
+        assert!(!masked.text.contains(&mix(36)), "{unit:?} hid the token at the end");
     }
 }
 

@@ -266,11 +266,11 @@ fn risk_spans_that_are_off_still_show() {
 }
 
 #[test]
-fn a_long_hostile_action_takes_no_longer_than_its_length() {
+fn a_long_hostile_action_is_shown_folded() {
+    // Quadratic work on any of these would run into the test runner's time limit.
     for unit in ["\"", "\u{1}\u{2}", "а.бб/", "\n#", "[… ", "a\u{301}", "п.рф ", "\u{430}a", "  \n"] {
         let text = unit.repeat(200_000 / unit.len());
-        let started = std::time::Instant::now();
-        let _ = plain(&tool(json!({ "content": text })));
-        assert!(started.elapsed().as_secs() < 10, "{unit:?} took {:?}", started.elapsed());
+        let shown = section(&plain(&tool(json!({ "content": text }))), "Arguments");
+        assert!(shown.text.len() < 100_000, "{unit:?} shows {} bytes", shown.text.len());
     }
 }

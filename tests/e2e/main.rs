@@ -1,0 +1,15 @@
+//! End to end through the real binary. One test program, since linking is the slow part.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "test code: a broken expectation is a failed test"
+)]
+
+mod bad_input;
+mod deciding;
+mod rights;
+mod seed_http;
+mod support;
