@@ -1,31 +1,10 @@
 //! The SQLite ledger against the suite that every ledger must pass, and against random histories.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+mod support;
 
-use countersign_gate::Ledger;
-use countersign_ledger::{SqliteLedger, Store};
-use countersign_testkit::{Harness, SimClock, conformance, history};
+use countersign_testkit::{conformance, history};
 use proptest::prelude::*;
-
-struct Sqlite(tempfile::TempDir);
-
-impl Sqlite {
-    fn fresh() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self) -> PathBuf {
-        self.0.path().join("countersign.db")
-    }
-}
-
-impl Harness for Sqlite {
-    fn open(&self, clock: Arc<SimClock>) -> Arc<dyn Ledger> {
-        let store = Store::open(&self.path()).unwrap();
-        Arc::new(SqliteLedger::start(store, clock).unwrap())
-    }
-}
+use support::Sqlite;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sqlite_is_a_ledger() {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use countersign_gate::{
     AuditLine, BoxFuture, Clock, Command, Committed, Done, GrantFilter, Ledger, LedgerStats, ListFilter, PolicyText,
@@ -26,6 +27,8 @@ use crate::sql;
 const QUEUE: usize = 8192;
 const STATEMENTS: usize = 64;
 const IDLE_READERS: usize = 4;
+/// Some other program holds the file: soon an error, so that nobody waits long for a no.
+const BUSY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Error)]
 pub enum OpenError {
@@ -53,6 +56,7 @@ impl Store {
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "cache_size", -65_536)?;
         connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
         migrate(&mut connection)?;
@@ -323,7 +327,7 @@ impl Readers {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        connection.busy_timeout(BUSY)?;
         Ok(connection)
     }
 }
