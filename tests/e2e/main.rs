@@ -10,6 +10,9 @@
 
 mod bad_input;
 mod deciding;
+mod durability;
+mod guarding;
 mod rights;
 mod seed_http;
 mod support;
+mod threats;

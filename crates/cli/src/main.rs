@@ -1,6 +1,42 @@
-mod client { #[derive(Debug)] pub struct Request { pub method: &'static str, pub path: String, pub body: Option<serde_json::Value>, pub key: Option<String> } #[derive(Debug)] pub struct Response { pub status: u16, pub headers: Vec<(String,String)>, pub body: Vec<u8> } }
-mod config; mod folder; mod serve; mod wire_up;
+//! The binary: reads the command line, runs one verb, ends with its number. What a verb does is in `cli`.
+
+mod approvals;
+mod cli;
+mod client;
+mod config;
+mod exit;
+mod folder;
+mod interrupt;
+mod locate;
+mod output;
+mod record;
+mod serve;
+mod showing;
+mod table;
+mod watch;
+mod when;
+mod width;
+mod wire_up;
+
+use std::process::ExitCode;
+
 use clap::Parser;
-#[derive(Parser)] struct Cli { #[arg(long, global=true, env="COUNTERSIGN_DATA")] data: Option<std::path::PathBuf>, #[command(subcommand)] verb: Verb }
-#[derive(clap::Subcommand)] enum Verb { Serve(serve::Args) }
-fn main() -> anyhow::Result<std::process::ExitCode> { let cli = Cli::parse(); match cli.verb { Verb::Serve(a) => serve::run(a, cli.data.unwrap()) } }
+
+fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return exit::code(if error.use_stderr() { exit::USAGE } else { exit::OK });
+        }
+    };
+    match cli::run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            if !error.is::<output::StdoutClosed>() {
+                output::note(&format!("countersign: {error:#}"));
+            }
+            exit::code(exit::of_error(&error))
+        }
+    }
+}

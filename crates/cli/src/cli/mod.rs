@@ -1,0 +1,115 @@
+//! The command line: every verb and what it takes. One file a verb.
+
+mod approve;
+mod ask;
+mod audit;
+mod completions;
+mod deny;
+mod grants;
+mod history;
+mod keys;
+mod pending;
+mod policy;
+mod show;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::locate::{self, Flags, Locator};
+use crate::{exit, serve};
+
+/// The gate between AI agents and what they want to do.
+#[derive(Debug, Parser)]
+#[command(
+    name = "countersign",
+    version,
+    max_term_width = 100,
+    after_help = "Example:\n  countersign serve                     in one terminal\n  countersign ask -c 'rm -rf ./build'   in another\n  countersign watch                     and decide in a third\n\nExit codes: 0 done or allowed, 77 not allowed, 75 no answer came, 69 no gate reached, 64 wrong usage, 1 anything else."
+)]
+pub struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run the gate of a data folder
+    Serve(Box<serve::Args>),
+    /// Ask whether something may be done, and wait for the answer
+    Ask(ask::Args),
+    /// List what waits for an answer, oldest first
+    Pending(pending::Args),
+    /// Show one request whole
+    Show(show::Args),
+    /// Allow a request
+    Approve(approve::Args),
+    /// Refuse a request
+    Deny(deny::Args),
+    /// Follow requests live, and decide them
+    Watch(watch::Args),
+    /// List requests and how they ended, newest first
+    History(history::Args),
+    /// List and revoke what earlier answers allow
+    Grants(grants::Args),
+    /// Show, check and change policy
+    Policy(policy::Args),
+    /// Make, list and revoke keys
+    Keys(keys::Args),
+    /// Check and export the record
+    Audit(audit::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+}
+
+pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let Cli { flags, verb } = cli;
+    let locate = || Locator::from_env(&flags);
+    let done = match verb {
+        Verb::Serve(args) => return serve::run(*args, locate::local_data(&flags)?),
+        Verb::Ask(args) => return ask::run(args, &locate()?),
+        Verb::Pending(args) => pending::run(&args, &locate()?),
+        Verb::Show(args) => show::run(&args, &locate()?),
+        Verb::Approve(args) => approve::run(&args, &locate()?),
+        Verb::Deny(args) => deny::run(&args, &locate()?),
+        Verb::Watch(args) => return watch::run(&args, &locate()?),
+        Verb::History(args) => history::run(&args, &locate()?),
+        Verb::Grants(args) => grants::run(&args, &locate()?),
+        Verb::Policy(args) => policy::run(&args, &flags),
+        Verb::Keys(args) => keys::run(&args, &locate()?),
+        Verb::Audit(args) => audit::run(&args, &flags),
+        Verb::Completions(args) => completions::run(&args),
+    };
+    done.map(|()| exit::code(exit::OK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound_and_every_verb_shows_an_example() {
+        let mut command = Cli::command();
+        command.build();
+        command.clone().debug_assert();
+        for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
+            let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example") && help.contains("countersign"), "{}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn wrong_usage_is_told_from_help() {
+        let parse = |words: &[&str]| Cli::try_parse_from(words).map(|_| ()).map_err(|error| error.use_stderr());
+        assert_eq!(parse(&["countersign", "--help"]), Err(false));
+        assert_eq!(parse(&["countersign", "--version"]), Err(false));
+        assert_eq!(parse(&["countersign", "frobnicate"]), Err(true));
+        assert_eq!(parse(&["countersign", "approve"]), Err(true));
+        assert_eq!(parse(&["countersign", "pending", "--data", "/d", "--url", "http://a"]), Err(true));
+        assert_eq!(parse(&["countersign", "--data", "/d", "pending", "--json"]), Ok(()));
+    }
+}
