@@ -58,9 +58,15 @@ fn bodies_that_are_not_what_they_should_be() {
         (json!({"session_id": "s", "command": "ls", "action_type": "http_request"}), "invalid_field"),
         (json!({"session_id": "s", "command": "a\u{0}b"}), "unshowable"),
         (json!({"session_id": "s", "command": "x".repeat(16 * 1024 + 1)}), "unshowable"),
-        (json!({"session_id": "s", "action_type": "exec_cmd", "title": "t", "preview": "x".repeat(16 * 1024 + 1)}), "unshowable"),
+        (
+            json!({"session_id": "s", "action_type": "exec_cmd", "title": "t", "preview": "x".repeat(16 * 1024 + 1)}),
+            "unshowable",
+        ),
         (json!({"session_id": "s", "tool": "pay", "args": {"amount": 9_007_199_254_740_993u64}}), "invalid_field"),
-        (json!({"session_id": "s", "command": "ls", "callback_url": "http://169.254.169.254/"}), "channel_not_configured"),
+        (
+            json!({"session_id": "s", "command": "ls", "callback_url": "http://169.254.169.254/"}),
+            "channel_not_configured",
+        ),
         (json!({"session_id": "s", "command": "ls", "channel": "hub"}), "channel_not_configured"),
     ] {
         send(body.to_string().as_bytes()).expect_error(422, code);
@@ -81,7 +87,9 @@ fn unknown_fields_are_ignored_on_requests_and_refused_by_name_in_policies() {
     let body = json!({"session_id": "s", "command": "ls", "colour": "blue"});
     gate.post(&agent, "/v1/approvals", &body).expect(200);
     let hash = gate.get(&gate.admin, "/v1/policy/default").expect(200)["hash"].clone();
-    let put = |policy: Value| gate.call("PUT", "/v1/policy/default", &gate.admin, Some(&json!({"base_hash": hash, "policy": policy})));
+    let put = |policy: Value| {
+        gate.call("PUT", "/v1/policy/default", &gate.admin, Some(&json!({"base_hash": hash, "policy": policy})))
+    };
     let refused = put(json!({"version": 1, "securty": "deny"})).expect_error(422, "invalid_policy");
     assert!(refused["error"]["message"].as_str().unwrap().contains("securty"), "{refused}");
     put(json!({"version": 1, "security": "deny"})).expect(200);
@@ -160,14 +168,18 @@ fn decisions_that_do_not_fit_leave_it_pending() {
     assert_eq!(gate.get(&agent, &format!("/v1/approvals/{id}")).expect(200)["status"], "pending");
     gate.post(&ann, &path, &json!({"decision": "allow-always", "grant": {"expires_in_sec": 3600}})).expect(200);
     let grant = gate.get(&ann, "/v1/grants").expect(200)["grants"][0].clone();
-    assert_eq!((&grant["type"], grant["expires_at"].as_i64().unwrap() - grant["created_at"].as_i64().unwrap()), (&json!("exact"), 3600));
+    assert_eq!(
+        (&grant["type"], grant["expires_at"].as_i64().unwrap() - grant["created_at"].as_i64().unwrap()),
+        (&json!("exact"), 3600)
+    );
 }
 
 #[test]
 fn an_override_of_a_command_is_a_new_action() {
     let gate = Gate::start();
     let (agent, ann) = (gate.key("agent", "bot"), gate.key("approver", "ann"));
-    let ask = || id_of(&gate.post(&agent, "/v1/approvals", &json!({"session_id": "s", "command": "make all"})).expect(200));
+    let ask =
+        || id_of(&gate.post(&agent, "/v1/approvals", &json!({"session_id": "s", "command": "make all"})).expect(200));
     let id = ask();
     let path = format!("/v1/approvals/{id}/decision");
     let decided = gate.post(&ann, &path, &json!({"decision": "allow-once", "override": "make -n all"})).expect(200);

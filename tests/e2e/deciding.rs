@@ -42,9 +42,13 @@ fn creating_with_wait_answers_the_decision() {
         let asked = events.next().unwrap();
         assert_eq!(asked["type"], "requested");
         let id = asked["approval_id"].as_str().unwrap().to_owned();
-        gate.post(&ann, &format!("/v1/approvals/{id}/decision"), &json!({"decision": "deny", "note": "no"})).expect(200);
+        gate.post(&ann, &format!("/v1/approvals/{id}/decision"), &json!({"decision": "deny", "note": "no"}))
+            .expect(200);
         let answer = asking.join().unwrap();
-        assert_eq!((&answer["status"], &answer["decision"]["note"], &answer["auto"]), (&json!("denied"), &json!("no"), &json!(false)));
+        assert_eq!(
+            (&answer["status"], &answer["decision"]["note"], &answer["auto"]),
+            (&json!("denied"), &json!("no"), &json!(false))
+        );
     });
 }
 
@@ -87,7 +91,8 @@ fn threat_18_of_100_consumers_one_wins() {
     gate.call("POST", &path, &agent, None).expect_error(409, "not_approved");
     gate.post(&ann, &format!("/v1/approvals/{id}/decision"), &json!({"code": "1"})).expect(200);
     let won = std::thread::scope(|scope| {
-        let consumers: Vec<_> = (0..100).map(|_| scope.spawn(|| gate.call("POST", &path, &agent, None).status)).collect();
+        let consumers: Vec<_> =
+            (0..100).map(|_| scope.spawn(|| gate.call("POST", &path, &agent, None).status)).collect();
         let statuses: Vec<u16> = consumers.into_iter().map(|consumer| consumer.join().unwrap()).collect();
         assert!(statuses.iter().all(|status| [200, 409].contains(status)), "{statuses:?}");
         statuses.iter().filter(|status| **status == 200).count()
@@ -104,7 +109,10 @@ fn what_nobody_answers_expires_by_itself_and_says_what_that_means() {
     body["expires_in_sec"] = json!(1);
     let id = id_of(&gate.post(&agent, "/v1/approvals", &body).expect(200));
     let ended = gate.get(&agent, &format!("/v1/approvals/{id}?wait=30")).expect(200);
-    assert_eq!((&ended["status"], &ended["reason"], &ended["decision"]), (&json!("expired"), &json!("expired"), &json!(null)));
+    assert_eq!(
+        (&ended["status"], &ended["reason"], &ended["decision"]),
+        (&json!("expired"), &json!("expired"), &json!(null))
+    );
     let message = ended["message"].as_str().unwrap();
     assert!(message.contains("silence is not consent") && message.contains("do not try another way"), "{message}");
     gate.post(&ann, &format!("/v1/approvals/{id}/decision"), &json!({"code": "1"})).expect_error(410, "expired");
@@ -123,7 +131,8 @@ fn cancelling_ends_it_for_everyone() {
     let id = id_of(&gate.post(&agent, "/v1/approvals", &ask_for("a", "b")).expect(200));
     let cancelled = gate.call("POST", &format!("/v1/approvals/{id}/cancel"), &agent, None).expect(200);
     assert_eq!((&cancelled["status"], &cancelled["reason"]), (&json!("cancelled"), &json!("cancelled")));
-    gate.post(&ann, &format!("/v1/approvals/{id}/decision"), &json!({"code": "1"})).expect_error(409, "already_decided");
+    gate.post(&ann, &format!("/v1/approvals/{id}/decision"), &json!({"code": "1"}))
+        .expect_error(409, "already_decided");
     gate.call("POST", &format!("/v1/approvals/{id}/cancel"), &agent, None).expect_error(409, "already_decided");
 }
 
@@ -179,7 +188,9 @@ fn stopping_answers_whoever_waits_with_a_state_they_can_ask_again_with() {
     let (address, key) = (gate.address, agent.clone());
     let waiter = std::thread::spawn(move || {
         let mut stream = std::net::TcpStream::connect(address).unwrap();
-        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n");
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n"
+        );
         std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
         crate::support::read_answer(&mut stream)
     });

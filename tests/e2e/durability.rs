@@ -100,7 +100,8 @@ impl SmallDisk {
     fn new(megabytes: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let size = format!("size={megabytes}m,mode=700");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).status().unwrap();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).status().unwrap();
         assert!(mounted.success(), "this test needs to mount a small file system: run it as root");
         Self(folder)
     }

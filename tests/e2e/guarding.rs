@@ -19,7 +19,8 @@ fn threat_56_a_foreign_host_name_is_refused_on_every_route() {
     let gate = Gate::start();
     for path in EVERY_ROUTE {
         for host in ["evil.com", "evil.com:7391", "127.0.0.1.evil.com", ""] {
-            let headers = [("Host".to_owned(), host.to_owned()), ("Authorization".to_owned(), format!("Bearer {}", gate.admin))];
+            let headers =
+                [("Host".to_owned(), host.to_owned()), ("Authorization".to_owned(), format!("Bearer {}", gate.admin))];
             gate.raw("GET", path, &headers, b"").expect_error(403, "host_not_allowed");
         }
     }
@@ -35,7 +36,8 @@ fn threat_57_a_page_of_another_origin_is_refused_on_every_route() {
     let gate = Gate::start();
     for path in EVERY_ROUTE {
         for origin in ["http://evil.com", "null", "http://localhost:1"] {
-            gate.raw("GET", path, &[("Origin".to_owned(), origin.to_owned())], b"").expect_error(403, "origin_not_allowed");
+            gate.raw("GET", path, &[("Origin".to_owned(), origin.to_owned())], b"")
+                .expect_error(403, "origin_not_allowed");
         }
         let cross = [("Sec-Fetch-Site".to_owned(), "cross-site".to_owned())];
         gate.raw("GET", path, &cross, b"").expect_error(403, "origin_not_allowed");
@@ -174,7 +176,12 @@ fn tls_is_built_in() {
     let gate = Gate::start_in(&folder.path().join("data"), args);
     let curl = |extra: &[&str]| {
         let url = format!("https://localhost:{}/readyz", gate.address.port());
-        Command::new("curl").args(["-sS", "--max-time", "30", "-w", " %{http_code} %{http_version}"]).args(extra).arg(url).output().unwrap()
+        Command::new("curl")
+            .args(["-sS", "--max-time", "30", "-w", " %{http_code} %{http_version}"])
+            .args(extra)
+            .arg(url)
+            .output()
+            .unwrap()
     };
     let trusted = curl(&["--cacert", &text(&cert)]);
     let said = String::from_utf8_lossy(&trusted.stdout).into_owned();
@@ -231,7 +238,8 @@ fn another_user_is_refused_on_the_socket() {
 #[test]
 fn one_gate_to_a_folder() {
     let gate = Gate::start();
-    let second = Command::new(BINARY).args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&gate.data).output().unwrap();
+    let second =
+        Command::new(BINARY).args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&gate.data).output().unwrap();
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(!second.status.success() && said.contains("already running"), "{said}");
 }

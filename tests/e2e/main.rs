@@ -9,6 +9,7 @@
 )]
 
 mod bad_input;
+mod commands;
 mod deciding;
 mod durability;
 mod guarding;

@@ -107,10 +107,14 @@ fn bad_expired_and_revoked_keys_are_refused() {
         let answer = gate.raw("GET", "/v1/grants", &[("Authorization".to_owned(), header)], b"");
         answer.expect_error(401, "unauthorized");
     }
-    let twice = [("Authorization".to_owned(), format!("Bearer {agent}")), ("Authorization".to_owned(), format!("Bearer {agent}"))];
+    let twice = [
+        ("Authorization".to_owned(), format!("Bearer {agent}")),
+        ("Authorization".to_owned(), format!("Bearer {agent}")),
+    ];
     gate.raw("GET", "/v1/grants", &twice, b"").expect_error(401, "unauthorized");
 
-    let made = gate.post(&gate.admin, "/v1/keys", &json!({"role": "agent", "name": "brief", "expires_in_sec": 1})).expect(200);
+    let made =
+        gate.post(&gate.admin, "/v1/keys", &json!({"role": "agent", "name": "brief", "expires_in_sec": 1})).expect(200);
     let brief = made["key"].as_str().unwrap();
     gate.post(brief, "/v1/approvals", &ask_for("a", "b")).expect(200);
     // Until its second is over; the gate's own clock says when.
@@ -120,6 +124,8 @@ fn bad_expired_and_revoked_keys_are_refused() {
     gate.post(brief, "/v1/approvals", &ask_for("a", "b")).expect_error(401, "unauthorized");
 
     let keys = gate.get(&gate.admin, "/v1/keys").expect(200);
+    let own = keys["keys"].as_array().unwrap().iter().find(|key| key["role"] == "admin").unwrap()["key_id"].clone();
+    gate.call("DELETE", &format!("/v1/keys/{}", own.as_str().unwrap()), &gate.admin, None).expect_error(409, "own_key");
     let listed = keys["keys"].as_array().unwrap().iter().find(|key| key["name"] == "bot").unwrap().clone();
     assert!(!keys.to_string().contains(&agent), "a key is shown once");
     gate.call("DELETE", &format!("/v1/keys/{}", listed["key_id"].as_str().unwrap()), &gate.admin, None).expect(200);

@@ -76,7 +76,10 @@ fn a_rule_and_a_session_allow_answer_by_themselves_until_revoked() {
 
     let rules = cast.gate.get(&cast.agent, "/v1/allow-rules").expect(200);
     let listed = &rules["rules"][0];
-    assert_eq!((&listed["rule_id"], &listed["action_type"], &listed["enabled"]), (&json!(rule), &json!("http_request"), &json!(true)));
+    assert_eq!(
+        (&listed["rule_id"], &listed["action_type"], &listed["enabled"]),
+        (&json!(rule), &json!("http_request"), &json!(true))
+    );
     assert_eq!(listed["client_id"].as_str().unwrap().len(), 12);
     cast.gate.call("DELETE", &format!("/v1/allow-rules/{rule}"), &cast.agent, None).expect_error(403, "forbidden");
     cast.gate.call("DELETE", &format!("/v1/allow-rules/{rule}"), &cast.ann, None).expect(200);
@@ -105,7 +108,10 @@ fn a_command_asks_every_time_until_it_can_be_examined() {
         let id = cast.ask("exec_cmd", "npm run build");
         cast.reply(&id, code, None);
     }
-    let again = cast.gate.post(&cast.agent, "/v1/approvals", &json!({"session_id": "sess_123", "command": "npm run build"})).expect(200);
+    let again = cast
+        .gate
+        .post(&cast.agent, "/v1/approvals", &json!({"session_id": "sess_123", "command": "npm run build"}))
+        .expect(200);
     assert_eq!((&again["status"], &again["risk"]), (&json!("pending"), &json!("needs-review")));
     let id = id_of(&again);
     for decision in ["allow-session", "allow-always"] {
@@ -122,7 +128,15 @@ fn a_command_asks_every_time_until_it_can_be_examined() {
 fn the_menu_says_what_is_wrong_with_a_reply() {
     let cast = cast();
     let id = cast.ask("http_request", "GET /");
-    for (code, text) in [("1", Some("week away")), ("2", Some("x")), ("6", Some("x")), ("4", None), ("5", Some("  ")), ("7", None), ("", None)] {
+    for (code, text) in [
+        ("1", Some("week away")),
+        ("2", Some("x")),
+        ("6", Some("x")),
+        ("4", None),
+        ("5", Some("  ")),
+        ("7", None),
+        ("", None),
+    ] {
         let body = json!({"code": code, "text": text});
         cast.gate.post(&cast.ann, &format!("/v1/approvals/{id}/decision"), &body).expect_error(422, "invalid_code");
     }

@@ -199,7 +199,10 @@ fn spawn(data: &Path, args: &[String]) -> (Child, String) {
         }
     });
     let url = url.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| {
-        panic!("the gate did not start: {}", std::fs::read_to_string(data.parent().unwrap().join("serve.log")).unwrap_or_default())
+        panic!(
+            "the gate did not start: {}",
+            std::fs::read_to_string(data.parent().unwrap().join("serve.log")).unwrap_or_default()
+        )
     });
     (child, url)
 }
@@ -220,7 +223,8 @@ pub fn read_answer(stream: &mut impl Read) -> Answer {
         .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
         .collect();
     let body = &bytes[split + 4..];
-    let chunked = headers.iter().any(|(name, value)| name.eq_ignore_ascii_case("transfer-encoding") && value == "chunked");
+    let chunked =
+        headers.iter().any(|(name, value)| name.eq_ignore_ascii_case("transfer-encoding") && value == "chunked");
     let body = if chunked { unchunk(body) } else { body.to_vec() };
     Answer { status, headers, text: String::from_utf8(body).unwrap() }
 }
@@ -266,7 +270,8 @@ impl Events {
         loop {
             let mut line = String::new();
             // The stream ends with its last chunk, or with the connection.
-            if self.reader.read_line(&mut line).expect("an event or an end within 30 s") == 0 || line.trim_end() == "0" {
+            if self.reader.read_line(&mut line).expect("an event or an end within 30 s") == 0 || line.trim_end() == "0"
+            {
                 return None;
             }
             if let Some(data) = line.strip_prefix("data: ") {

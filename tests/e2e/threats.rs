@@ -20,7 +20,8 @@ fn threat_61_comparing_keys_takes_the_same_work_wherever_they_differ() {
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.stdout, b"0\n", "{said}");
-        let collected = said.lines().find_map(|line| line.split("Collected :").nth(1)).unwrap_or_else(|| panic!("{said}"));
+        let collected =
+            said.lines().find_map(|line| line.split("Collected :").nth(1)).unwrap_or_else(|| panic!("{said}"));
         collected.trim().parse::<u64>().unwrap()
     };
     let stored = "a".repeat(64);
@@ -38,7 +39,9 @@ fn threat_67_secrets_are_masked_for_people_and_absent_from_logs() {
     let (agent, ann) = (gate.key("agent", "bot"), gate.key("approver", "ann"));
     let token = format!("ghp_{}", "Ab3dE5gH".repeat(4) + "Ij7k");
     let command = format!("curl -H 'Authorization: Bearer {token}' https://api.github.com/user");
-    let asked = gate.post(&agent, "/v1/approvals", &json!({"session_id": "s", "command": command, "env": {"API_TOKEN": token}})).expect(200);
+    let asked = gate
+        .post(&agent, "/v1/approvals", &json!({"session_id": "s", "command": command, "env": {"API_TOKEN": token}}))
+        .expect(200);
     let record = gate.get(&ann, &format!("/v1/approvals/{}", id_of(&asked))).expect(200);
     assert!(!record.to_string().contains(&token), "{record}");
     assert!(record["preview"].as_str().unwrap().contains("https://api.github.com/user"), "{record}");
@@ -46,13 +49,22 @@ fn threat_67_secrets_are_masked_for_people_and_absent_from_logs() {
     assert!(!events.to_string().contains(&token));
     let bad = gate.post("csk_not_a_key_but_secret", "/v1/approvals", &json!({}));
     bad.expect_error(401, "unauthorized");
-    gate.raw("POST", "/v1/approvals", &[("Authorization".to_owned(), format!("Bearer {agent}")), ("Content-Type".to_owned(), "application/json".to_owned())], token.as_bytes());
+    gate.raw(
+        "POST",
+        "/v1/approvals",
+        &[
+            ("Authorization".to_owned(), format!("Bearer {agent}")),
+            ("Content-Type".to_owned(), "application/json".to_owned()),
+        ],
+        token.as_bytes(),
+    );
     let log = std::fs::read_to_string(gate.data.parent().unwrap().join("serve.log")).unwrap();
     assert!(log.contains("answered"), "the log is written at all: {log}");
     for secret in [token.as_str(), agent.as_str(), ann.as_str(), gate.admin.as_str(), "csk_not_a_key_but_secret"] {
         assert!(!log.contains(secret), "a secret is in the log");
     }
-    let files = ["countersign.db", "countersign.db-wal"].map(|name| std::fs::read(gate.data.join(name)).unwrap_or_default());
+    let files =
+        ["countersign.db", "countersign.db-wal"].map(|name| std::fs::read(gate.data.join(name)).unwrap_or_default());
     for key in [&agent, &ann, &gate.admin] {
         let stored = files.iter().any(|bytes| bytes.windows(key.len()).any(|window| window == key.as_bytes()));
         assert!(!stored, "a key is stored as itself");
@@ -80,6 +92,7 @@ fn threat_77_a_request_without_a_session_is_refused() {
     let gate = Gate::start();
     let agent = gate.key("agent", "cron");
     gate.post(&agent, "/v1/approvals", &json!({"command": "ls"})).expect_error(422, "invalid_field");
-    gate.post(&agent, "/v1/approvals", &json!({"session_id": null, "command": "ls"})).expect_error(422, "invalid_field");
+    gate.post(&agent, "/v1/approvals", &json!({"session_id": null, "command": "ls"}))
+        .expect_error(422, "invalid_field");
     assert_eq!(gate.get(&gate.admin, "/v1/approvals").expect(200)["approvals"], json!([]));
 }

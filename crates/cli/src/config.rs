@@ -146,7 +146,8 @@ mod tests {
 
     #[test]
     fn an_unknown_field_is_refused_by_name_and_place() {
-        let error = toml::from_str::<File>("[server]\nlisten = \"127.0.0.1:1\"\nhost = \"x\"\n").unwrap_err().to_string();
+        let error =
+            toml::from_str::<File>("[server]\nlisten = \"127.0.0.1:1\"\nhost = \"x\"\n").unwrap_err().to_string();
         assert!(error.contains("host") && error.contains("line 3"), "{error}");
     }
 }

@@ -18,7 +18,9 @@ use crate::folder::Folder;
 use crate::wire_up::{ensure_admin_key, start_gate};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  countersign serve\n  countersign serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --host gate.example.org")]
+#[command(
+    after_help = "Example:\n  countersign serve\n  countersign serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --host gate.example.org"
+)]
 pub struct Args {
     /// Address to listen on
     #[arg(long, env = "COUNTERSIGN_LISTEN", value_name = "ADDR", help = format!("Address to listen on [default: {DEFAULT_LISTEN}]"))]
@@ -95,15 +97,17 @@ fn listen_on_socket(path: &Path) -> anyhow::Result<UnixListener> {
     // The lock is ours, so a socket file that is there belongs to nobody.
     let _ = std::fs::remove_file(path);
     let listener = UnixListener::bind(path).with_context(|| {
-        format!("cannot listen on `{}`; a socket's path is at most 107 bytes, so choose a shorter `--data`", path.display())
+        format!(
+            "cannot listen on `{}`; a socket's path is at most 107 bytes, so choose a shorter `--data`",
+            path.display()
+        )
     })?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     Ok(listener)
 }
 
 async fn wait_for_signal() {
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         return std::future::pending().await;
     };
@@ -118,7 +122,10 @@ fn greet(url: &str, folder: &Folder, data: &Path, made_key: bool) {
     eprintln!("countersign is listening on {url}");
     eprintln!("  data folder   {}", data.display());
     if made_key {
-        eprintln!("  admin key     {} (made now; this user's commands find it by themselves)", folder.admin_key().display());
+        eprintln!(
+            "  admin key     {} (made now; this user's commands find it by themselves)",
+            folder.admin_key().display()
+        );
     }
     eprintln!("  try next, in another terminal:");
     eprintln!("    countersign watch");

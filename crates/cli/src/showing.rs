@@ -7,6 +7,9 @@ use crate::output::{Style, Tone};
 use crate::record::{Decision, Mark, Record, Shown};
 use crate::{when, width};
 
+/// How much of a risky piece is repeated beside its reason.
+const REASON_COLUMNS: usize = 40;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     pub text: String,
@@ -15,15 +18,21 @@ pub struct Line {
     marks: Vec<(usize, usize, Tone)>,
     /// Columns that the line's continuations are moved in by.
     indent: usize,
+    /// Our own words, which break between words; what is asked breaks anywhere, as it is.
+    prose: bool,
 }
 
 impl Line {
     pub fn new(text: impl Into<String>, tone: Tone) -> Self {
-        Self { text: text.into(), tone, marks: Vec::new(), indent: 0 }
+        Self { text: text.into(), tone, marks: Vec::new(), indent: 0, prose: false }
+    }
+
+    fn prose(text: impl Into<String>, indent: usize, tone: Tone) -> Self {
+        Self { indent, prose: true, ..Self::new(text, tone) }
     }
 
     fn indented(text: &str, indent: usize, tone: Tone) -> Self {
-        Self { text: format!("{}{text}", " ".repeat(indent)), tone, marks: Vec::new(), indent }
+        Self { indent, ..Self::new(format!("{}{text}", " ".repeat(indent)), tone) }
     }
 
     /// The line in as many as it takes.
@@ -33,23 +42,28 @@ impl Line {
         let (mut start, mut lead) = (0, 0);
         loop {
             let rest = self.text.get(start..).unwrap_or_default();
-            let end = start + width::break_at(rest, columns.saturating_sub(lead).max(1));
+            let end = start + self.break_at(rest, columns.saturating_sub(lead).max(1));
             let piece = self.text.get(start..end).unwrap_or_default();
             let within = |&(from, to, tone): &(usize, usize, Tone)| {
                 let (from, to) = (from.clamp(start, end), to.clamp(start, end));
                 (from < to).then_some((from - start + lead, to - start + lead, tone))
             };
             let marks = self.marks.iter().filter_map(within).collect();
-            lines.push(Self {
-                text: format!("{}{piece}", " ".repeat(lead)),
-                tone: self.tone,
-                marks,
-                indent: self.indent,
-            });
+            lines.push(Self { text: format!("{}{piece}", " ".repeat(lead)), marks, ..self.clone() });
             if end >= self.text.len() {
                 return lines;
             }
             (start, lead) = (end, indent);
+        }
+    }
+
+    fn break_at(&self, rest: &str, columns: usize) -> usize {
+        let hard = width::break_at(rest, columns);
+        let space = rest.get(..hard).and_then(|piece| piece.rfind(' ')).map(|at| at + 1);
+        match space {
+            // Not so early that half the line stays empty.
+            Some(space) if self.prose && hard < rest.len() && space > hard / 2 => space,
+            Some(_) | None => hard,
         }
     }
 
@@ -80,7 +94,7 @@ pub fn request_lines(record: &Record) -> Vec<Line> {
         lines.extend(words.text.split('\n').map(|text| Line::indented(&format!("> {text}"), 2, Tone::Plain)));
     }
     for notice in &record.showing.notices {
-        lines.extend(notice.text.split('\n').map(|text| Line::new(format!("! {text}"), Tone::Warning)));
+        lines.extend(notice.text.split('\n').map(|text| Line::prose(format!("! {text}"), 2, Tone::Warning)));
     }
     lines
 }
@@ -115,10 +129,7 @@ pub fn fact_lines(record: &Record, now: i64) -> Vec<Line> {
         facts.push(("used", when::utc(at)));
     }
     facts.push(("digest", escape_line(&record.digest)));
-    facts
-        .into_iter()
-        .map(|(name, value)| Line { indent: 9, ..Line::new(format!("{name:<9}{value}"), Tone::Plain) })
-        .collect()
+    facts.into_iter().map(|(name, value)| Line::prose(format!("{name:<9}{value}"), 9, Tone::Plain)).collect()
 }
 
 fn decision_facts(decision: &Decision) -> Vec<(&'static str, String)> {
@@ -144,9 +155,15 @@ fn decision_facts(decision: &Decision) -> Vec<(&'static str, String)> {
 /// Why each risky piece is one, in words: a colour alone tells nothing where there is none.
 fn reasons(shown: &Shown) -> impl Iterator<Item = Line> + '_ {
     shown.marks.iter().filter_map(|mark| {
-        let piece = shown.text.get(mark.start..mark.end)?.replace('\n', " ");
         let message = mark.message.as_ref()?.replace('\n', " ");
-        Some(Line { indent: 2, ..Line::new(format!("! `{piece}`: {message}"), Tone::Warning) })
+        let piece = shown.text.get(mark.start..mark.end)?;
+        // The piece itself stands above, whole and underlined; this only says which one is meant.
+        let text = if piece.trim() == shown.text.trim() {
+            format!("! {message}")
+        } else {
+            format!("! `{}`: {message}", width::cut(&piece.replace('\n', " "), REASON_COLUMNS))
+        };
+        Some(Line::prose(text, 2, Tone::Warning))
     })
 }
 
@@ -224,6 +241,25 @@ mod tests {
         let wrapped: Vec<Line> = lines.iter().flat_map(|line| line.wrap(6)).collect();
         assert_eq!(marked(&wrapped).concat(), "etwothree");
         assert!(wrapped.iter().all(|line| width::of(&line.text) <= 6));
+    }
+
+    #[test]
+    fn our_own_words_break_between_words() {
+        let pieces = Line::prose("! the command was not examined", 2, Tone::Plain).wrap(16);
+        let text: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
+        assert_eq!(text, ["! the command ", "  was not ", "  examined"]);
+    }
+
+    #[test]
+    fn a_reason_names_its_piece_only_where_there_is_a_choice() {
+        let reason = |text: &str, end: usize| {
+            let mut shown = shown(text, &[(0, end)]);
+            shown.marks[0].message = Some("risky".to_owned());
+            reasons(&shown).map(|line| line.text).collect::<Vec<_>>()
+        };
+        assert_eq!(reason("rm x", 4), ["! risky"]);
+        assert_eq!(reason("rm x", 2), ["! `rm`: risky"]);
+        assert!(reason("rm x", 9).is_empty());
     }
 
     #[test]

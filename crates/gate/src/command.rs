@@ -79,6 +79,8 @@ pub enum Refused {
     NoSuchGrant,
     #[error("there is no such key, or it was revoked")]
     NoSuchKey,
+    #[error("this is the key you are using; revoke it with another admin's, so that one always works")]
+    OwnKey,
     #[error("already {}", .0.status().as_str())]
     Finished(Arc<Approval>),
     #[error("`{0}` is not among the approvers of this request")]

@@ -14,7 +14,7 @@ use crate::command::{Command, Done, Idempotency, NewApproval, NewDecision, Refus
 use crate::error::GateError;
 use crate::feed::Feed;
 use crate::gate::{Gate, Inner, new_approval_id, new_grant_id};
-use crate::ports::{AuditLine, GrantFilter, ListFilter, PolicyText, StoreError};
+use crate::ports::{AuditLine, GrantFilter, ListFilter, Listed, PolicyText, StoreError};
 
 /// The longest a caller may want a request open.
 const MAX_EXPIRES_MS: u64 = 86_400_000;
@@ -210,7 +210,7 @@ impl ApproverHandle {
         wait(&self.gate.0, id, until).await
     }
 
-    pub async fn list(&self, filter: ListFilter) -> Result<Vec<(u64, Arc<Approval>)>, GateError> {
+    pub async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>, GateError> {
         Ok(self.gate.0.ledger.list(filter).await?)
     }
 
@@ -302,6 +302,9 @@ impl AdminHandle {
     }
 
     pub async fn revoke_key(&self, id: KeyId) -> Result<(), GateError> {
+        if id == self.0.key_id {
+            return Err(Refused::OwnKey.into());
+        }
         self.inner().revoke_key(id, &self.0.name).await
     }
 

@@ -27,6 +27,6 @@ pub use gate::{Gate, GateConfig, Health};
 pub use handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NewRequest, NodeHandle, Permit};
 pub use ports::{
     AuditLine, BoxFuture, Channel, ChannelError, Clock, Committed, GrantFilter, Ledger, LedgerStats, ListFilter,
-    PolicyText, StoreError, Tx,
+    Listed, PolicyText, StoreError, Tx,
 };
 pub use row::{ApprovalRow, IdempotentRow, RowError};

@@ -58,6 +58,9 @@ pub struct ListFilter {
     pub limit: usize,
 }
 
+/// An approval with its position in the list, for `ListFilter::before`.
+pub type Listed = (u64, Arc<Approval>);
+
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GrantFilter {
     pub client: Option<KeyId>,
@@ -84,8 +87,8 @@ pub struct PolicyText {
 pub trait Ledger: Send + Sync + 'static {
     fn submit(&self, command: Command) -> BoxFuture<'_, Result<Result<Done, Refused>, StoreError>>;
     fn approval(&self, id: ApprovalId) -> BoxFuture<'_, Result<Option<Arc<Approval>>, StoreError>>;
-    /// Newest first, each with its position for `ListFilter::before`.
-    fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<Vec<(u64, Arc<Approval>)>, StoreError>>;
+    /// Newest first.
+    fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>>;
     fn events(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Committed>, StoreError>>;
     fn audit(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<AuditLine>, StoreError>>;
     fn grants(&self, filter: GrantFilter) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>>;

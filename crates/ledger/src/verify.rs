@@ -194,7 +194,8 @@ fn check_approvals(
     }
     for (id, approval) in expected.approvals.iter().filter(|(_, approval)| !approval.seen) {
         let ended = approval.outcome.map(|(_, at)| at);
-        if !ended.is_some_and(|at| expected.swept_before.is_some_and(|before| at < before)) {
+        let swept = ended.zip(expected.swept_before).is_some_and(|(at, before)| at < before);
+        if !swept {
             return Err(VerifyError::Approval { id: *id, what: "its row is missing" });
         }
         report.swept += 1;

@@ -17,7 +17,8 @@ async fn threat_74_and_47_nothing_is_decided_or_acknowledged_that_the_record_doe
     world.run(create(2, exec("make -B"), 60_000)).await.unwrap();
     world.run(allow_once(approval_id(2), "ann")).await.unwrap();
     let side = Connection::open(store.path()).unwrap();
-    side.execute_batch("CREATE TRIGGER sink_down BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'sink down'); END").unwrap();
+    side.execute_batch("CREATE TRIGGER sink_down BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'sink down'); END")
+        .unwrap();
     for command in [
         allow_once(approval_id(1), "ann"),
         create(3, exec("ls"), 60_000),
@@ -72,10 +73,16 @@ async fn a_row_that_cannot_be_read_fails_alone() {
 async fn a_policy_that_cannot_be_read_denies() {
     let store = Sqlite::fresh();
     drop(World::new(&store));
-    Connection::open(store.path()).unwrap().execute("INSERT INTO policies VALUES ('default', '{\"version\":1,')", []).unwrap();
+    Connection::open(store.path())
+        .unwrap()
+        .execute("INSERT INTO policies VALUES ('default', '{\"version\":1,')", [])
+        .unwrap();
     let world = World::new(&store);
     let Ok(Done::Created { approval, .. }) = world.run(create(1, exec("ls"), 60_000)).await else { panic!() };
-    assert_eq!((approval.status(), approval.outcome.as_ref().unwrap().reason.as_str()), (Status::Denied, "policy_unreadable"));
+    assert_eq!(
+        (approval.status(), approval.outcome.as_ref().unwrap().reason.as_str()),
+        (Status::Denied, "policy_unreadable")
+    );
 }
 
 #[tokio::test]

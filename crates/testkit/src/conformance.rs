@@ -18,6 +18,7 @@ pub trait Harness: Send + Sync {
     fn open(&self, clock: Arc<SimClock>) -> Arc<dyn Ledger>;
 }
 
+#[expect(missing_debug_implementations, reason = "a ledger has nothing to print")]
 pub struct World {
     pub ledger: Arc<dyn Ledger>,
     pub clock: Arc<SimClock>,
@@ -254,11 +255,21 @@ async fn fallbacks_follow_the_policy_of_the_moment(harness: &dyn Harness) {
     world.run(Command::ExpireDue { limit: 10 }).await.unwrap();
     assert_eq!(world.approval(shut).await.status(), Status::Expired);
 
-    world.put_policy(r#"{"version":1,"ask":"always","askFallback":"allowlist","tools":[{"name":"Read","effect":"allow"}]}"#).await;
-    let (listed, other) = (world.created(create(3, tool("Read"), 1_000)).await.id, world.created(create(4, tool("Write"), 1_000)).await.id);
+    world
+        .put_policy(
+            r#"{"version":1,"ask":"always","askFallback":"allowlist","tools":[{"name":"Read","effect":"allow"}]}"#,
+        )
+        .await;
+    let (listed, other) = (
+        world.created(create(3, tool("Read"), 1_000)).await.id,
+        world.created(create(4, tool("Write"), 1_000)).await.id,
+    );
     world.clock.advance(1_000);
     world.run(Command::ExpireDue { limit: 10 }).await.unwrap();
-    assert_eq!((world.approval(listed).await.status(), world.approval(other).await.status()), (Status::Approved, Status::Expired));
+    assert_eq!(
+        (world.approval(listed).await.status(), world.approval(other).await.status()),
+        (Status::Approved, Status::Expired)
+    );
 }
 
 async fn the_same_request_is_the_same_approval(harness: &dyn Harness) {
@@ -284,13 +295,23 @@ async fn grants_answer_until_revoked(harness: &dyn Harness) {
     let first = world.created(ask(1)).await.id;
     let decided = world.run(decide(first, Answer::plain(Choice::AllowActionTypeForSession), "ann", 3)).await;
     let Ok(Done::Changed(decided)) = decided else { panic!("{decided:?}") };
-    assert_eq!(decided.outcome.as_ref().unwrap().decision.as_ref().unwrap().grant_id, Some(GrantId::from_random([3; 16])));
+    assert_eq!(
+        decided.outcome.as_ref().unwrap().decision.as_ref().unwrap().grant_id,
+        Some(GrantId::from_random([3; 16]))
+    );
     let auto = world.created(ask(2)).await;
     let outcome = auto.outcome.clone().unwrap();
     assert_eq!((outcome.status, outcome.grant), (Status::Approved, Some(GrantId::from_random([3; 16]))));
     let all = world.ledger.grants(GrantFilter { client: Some(CLIENT), include_ended: false }).await.unwrap();
     assert_eq!(all.iter().map(|grant| grant.id).collect::<Vec<_>>(), [GrantId::from_random([3; 16])]);
-    assert!(world.ledger.grants(GrantFilter { client: Some(KeyId::from_random([8; 16])), include_ended: true }).await.unwrap().is_empty());
+    assert!(
+        world
+            .ledger
+            .grants(GrantFilter { client: Some(KeyId::from_random([8; 16])), include_ended: true })
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let revoke = || Command::RevokeGrant { id: GrantId::from_random([3; 16]), by: "bob".into() };
     world.run(revoke()).await.unwrap();
     assert!(matches!(world.run(revoke()).await, Err(Refused::NoSuchGrant)));
@@ -422,7 +443,8 @@ async fn pages_and_cursors(harness: &dyn Harness) {
         seen.extend(page.iter().map(|(_, approval)| approval.id));
     }
     assert_eq!(seen, (1..=7).rev().map(approval_id).collect::<Vec<_>>());
-    let pending = world.ledger.list(ListFilter { status: Some(Status::Pending), before: None, limit: 100 }).await.unwrap();
+    let pending =
+        world.ledger.list(ListFilter { status: Some(Status::Pending), before: None, limit: 100 }).await.unwrap();
     assert_eq!(pending.len(), 6);
     assert_eq!(world.ledger.events(5, 2).await.unwrap().iter().map(|c| c.event.seq).collect::<Vec<_>>(), [6, 7]);
     assert_eq!(world.ledger.cursor("telegram".into()).await.unwrap(), 0);

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::os::unix::process::parent_id;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ const MAX_TIMEOUT_SECS: u64 = 86_400;
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("what").required(true).args(["command", "question", "action_type", "argv"]),
-    after_help = "Examples:\n  countersign ask -c 'rm -rf ./build' && rm -rf ./build\n  countersign ask -- git push origin main\n  countersign ask --question 'Which region?' --option eu --option us\n  countersign ask --action-type http_request --title 'Pay' --preview 'POST https://api.example.com/pay'\n\nExit codes: 0 allowed, 77 not allowed, 75 no answer came, 69 no gate reached. On 0, stdout has what the person\nchanged it to, or their answer; if it is empty, do exactly what was asked."
+    after_help = "Examples:\n  countersign ask -c 'rm -rf ./build' && rm -rf ./build\n  countersign ask -- git push origin main\n  countersign ask --question 'Which region?' --option eu --option us\n  countersign ask --action-type http_request --title 'Pay' --preview 'POST /pay'\n\nExit codes: 0 allowed, 77 not allowed, 75 no answer came, 69 no gate reached. On 0, stdout has what the person changed it to, or their answer; if it is empty, do exactly what was asked."
 )]
 pub struct Args {
     /// A shell command
@@ -92,11 +93,16 @@ pub fn run(args: Args, locator: &Locator) -> anyhow::Result<ExitCode> {
     if view.status == "pending" {
         let id = view.approval_id.clone();
         let until = deadline(&args, &view)?;
-        cancel_on_signal(&caller, &id)?;
+        let interrupted = cancel_on_signal(&caller, &id)?;
         output::note(&format!(
             "waiting for an answer: {id}\nanswer with `countersign approve {id}` in another terminal, or in `countersign watch`"
         ));
-        (answer, view) = wait(&caller, &id, until)?;
+        let waited = wait(&caller, &id, until);
+        // The cancelling ends this wait too; the process then ends as the signal says.
+        while interrupted.load(Ordering::SeqCst) {
+            thread::park();
+        }
+        (answer, view) = waited?;
     }
     report(&args, &answer, &view)
 }
@@ -111,7 +117,10 @@ fn body(args: &Args) -> anyhow::Result<Value> {
     if args.command.as_deref().is_some_and(|command| command.trim().is_empty()) {
         return Err(Usage("the command is empty; write it after `-c`".to_owned()).into());
     }
-    put("session_id", json!(args.session.clone().unwrap_or_else(|| format!("cli-{}", parent_id()))));
+    put(
+        "session_id",
+        json!(args.session.clone().filter(|id| !id.is_empty()).unwrap_or_else(|| format!("cli-{}", parent_id()))),
+    );
     put("agent_id", json!(args.agent_id));
     put("expires_in_sec", json!(args.timeout));
     // One name for this question, so that putting it again after a broken connection is still one question.
@@ -201,16 +210,20 @@ fn deadline(args: &Args, view: &View) -> anyhow::Result<Instant> {
     Ok(Instant::now() + Duration::from_secs(secs))
 }
 
-fn cancel_on_signal(caller: &Arc<Caller>, id: &str) -> anyhow::Result<()> {
+fn cancel_on_signal(caller: &Arc<Caller>, id: &str) -> anyhow::Result<Arc<AtomicBool>> {
     let (caller, id) = (Arc::clone(caller), id.to_owned());
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&interrupted);
     interrupt::on_signal(move |code| {
+        flag.store(true, Ordering::SeqCst);
         let request = Request::post(format!("/v1/approvals/{}/cancel", encode(&id)), json!({}));
         match caller.send::<Value>(request.timeout(Duration::from_secs(2))) {
             Ok(_) => output::note("cancelled; nothing was allowed"),
             Err(error) => output::note(&format!("not cancelled: {error}")),
         }
         std::process::exit(i32::from(code));
-    })
+    })?;
+    Ok(interrupted)
 }
 
 fn malformed(why: &str) -> client::Error {

@@ -149,6 +149,10 @@ fn edit(caller: &Caller, profile: &str) -> anyhow::Result<()> {
             let _ = fs::remove_file(&file);
             Ok(())
         }
+        Err(error) if read(&file).is_ok_and(|after| after == text) => {
+            let _ = fs::remove_file(&file);
+            Err(error)
+        }
         Err(error) => {
             let (file, profile) = (file.display(), escape_line(profile));
             output::note(&format!(

@@ -68,12 +68,14 @@ impl Refused {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreachable { place, cause } => {
-                write!(
-                    f,
-                    "no gate answers at {place}: {cause}; run `countersign serve`, or name another with `--data` or `--url`"
-                )
+            // That is how a certificate nobody vouches for is reported.
+            Self::Unreachable { place, cause } if cause.kind() == io::ErrorKind::InvalidData => {
+                write!(f, "{place} cannot be trusted: {cause}; name its certificate with `--ca FILE`")
             }
+            Self::Unreachable { place, cause } => write!(
+                f,
+                "no gate answers at {place}: {cause}; run `countersign serve`, or name another with `--data` or `--url`"
+            ),
             Self::Broken { place, cause } => {
                 write!(f, "the connection to {place} broke off: {cause}; see that `countersign serve` still runs")
             }

@@ -23,6 +23,8 @@ struct Parser {
     /// The last byte was a CR that ended a line; an LF right after it belongs to it.
     after_cr: bool,
     event: Event,
+    /// The last id that was sent, with an event or alone: where to go on from.
+    last_id: Option<String>,
     has_data: bool,
     size: usize,
 }
@@ -49,6 +51,9 @@ impl Parser {
         if line.is_empty() {
             self.size = 0;
             let mut event = std::mem::take(&mut self.event);
+            if event.id.is_some() {
+                self.last_id.clone_from(&event.id);
+            }
             if std::mem::take(&mut self.has_data) {
                 event.data.pop();
                 out.push_back(event);
@@ -101,6 +106,11 @@ impl Events {
             };
             self.parser.push(buffer.get(..read).unwrap_or_default(), &mut self.ready).map_err(Error::Malformed)?;
         }
+    }
+
+    /// Where the feed has got to, also before its first event.
+    pub fn last_id(&self) -> Option<&str> {
+        self.parser.last_id.as_deref()
     }
 
     fn broken(&self, cause: io::Error) -> Error {

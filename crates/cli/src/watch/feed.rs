@@ -58,8 +58,10 @@ fn connection(
         return Ok(());
     }
     loop {
-        let news = News::read(&events.next()?)?;
-        *after = Some(news.seq);
+        let next = events.next();
+        // Whether it is an event or the end: from here the next connection goes on.
+        *after = events.last_id().and_then(|id| id.parse().ok()).or(*after);
+        let news = News::read(&next?)?;
         if hear(Heard::News(Box::new(news))).is_break() {
             return Ok(());
         }

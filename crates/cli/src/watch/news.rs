@@ -9,8 +9,6 @@ use crate::when;
 
 #[derive(Clone, Debug)]
 pub struct News {
-    /// The last number seen; where to go on after a broken connection.
-    pub seq: u64,
     pub kind: String,
     pub approval_id: Option<String>,
     pub record: Option<Record>,
@@ -22,10 +20,8 @@ impl News {
         let wrong = |why: &str| client::Error::Malformed(format!("an event of the feed is not as documented: {why}"));
         let raw: Value = serde_json::from_str(&event.data).map_err(|error| wrong(&error.to_string()))?;
         let text = |name: &str| raw.get(name).and_then(Value::as_str).map(str::to_owned);
-        let seq = event.id.as_deref().and_then(|id| id.parse().ok()).or_else(|| raw.get("seq").and_then(Value::as_u64));
         let record = raw.get("approval").filter(|record| !record.is_null()).map(Record::read).transpose()?;
         Ok(Self {
-            seq: seq.ok_or_else(|| wrong("it has no number"))?,
             kind: if event.name.is_empty() { text("type").unwrap_or_default() } else { event.name.clone() },
             approval_id: record.as_ref().map(|record| record.approval_id.clone()).or_else(|| text("approval_id")),
             record,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::auth::{AsAgent, AsApprover, Reader};
-use super::body::{JsonBody, Object};
+use super::body::{JsonBody, Object, whole_number};
 use super::openapi::CommonErrors;
 use super::problem::{ErrorBody, Problem};
 use super::router::AppState;
@@ -62,7 +62,7 @@ pub(super) async fn create(
 #[into_params(parameter_in = Query)]
 pub(super) struct WaitQuery {
     /// Seconds to hold the answer while it is pending; at most 60 count.
-    #[param(minimum = 0, maximum = 86400)]
+    #[param(minimum = 0)]
     wait: Option<u64>,
 }
 
@@ -187,6 +187,7 @@ pub(super) enum DecisionWord {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct GrantIn {
     /// How long the grant holds, instead of 30 days.
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 1, maximum = 31622400)]
     expires_in_sec: Option<u64>,
 }

@@ -12,6 +12,16 @@ use super::openapi::CommonErrors;
 use super::problem::Problem;
 
 const PAGE: usize = 1000;
+/// The largest number that every JSON reader has exactly.
+const MAX_SEQ: u64 = 9_007_199_254_740_991;
+
+/// A place in the record as a query names it.
+pub(super) fn check_seq(after: Option<u64>) -> Result<Option<u64>, Problem> {
+    match after {
+        Some(seq) if seq > MAX_SEQ => Err(Problem::unprocessable("invalid_query", "`after` is no event's number")),
+        Some(_) | None => Ok(after),
+    }
+}
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -52,7 +62,8 @@ pub(super) async fn list(
     if !(1..=PAGE).contains(&limit) {
         return Err(Problem::unprocessable("invalid_query", "`limit` is from 1 to 1000"));
     }
-    let lines = admin.audit(query.after.unwrap_or(0), limit).await?;
+    let after = check_seq(query.after)?.unwrap_or(0);
+    let lines = admin.audit(after, limit).await?;
     let next_after = lines.last().filter(|_| lines.len() >= limit).map(|line| line.seq);
     let entry = |line: &countersign_gate::AuditLine| {
         let event = serde_json::from_slice(&line.line)

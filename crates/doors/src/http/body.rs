@@ -55,6 +55,14 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Object<T> {
     }
 }
 
+/// A whole number however JSON writes it: `600` and `600.0` are the same.
+pub(super) fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else { return Ok(None) };
+    let exact = |float: &f64| float.fract() == 0.0 && (0.0..=9_007_199_254_740_991.0).contains(float);
+    let whole = number.as_u64().or_else(|| number.as_f64().filter(exact).map(|float| float as u64));
+    whole.map(Some).ok_or_else(|| serde::de::Error::custom(format!("`{number}` is no whole number from 0 on")))
+}
+
 /// `application/json`, with or without parameters, and its relatives such as `application/merge-patch+json`.
 fn is_json(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use utoipa::IntoParams;
 
 use super::approvals::invalid_query;
+use super::audit::check_seq;
 use super::auth::AsApprover;
 use super::openapi::CommonErrors;
 use super::problem::Problem;
@@ -48,8 +49,11 @@ pub(super) async fn stream(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let Query(query) = query.map_err(|error| invalid_query(&error))?;
     let last_id = headers.get("last-event-id").and_then(|value| value.to_str().ok()).and_then(|id| id.parse().ok());
-    let after = last_id.or(query.after).unwrap_or_else(|| approver.head());
+    let after = last_id.or(check_seq(query.after)?).unwrap_or_else(|| approver.head());
     let (sender, receiver) = mpsc::channel(AHEAD);
+    // An id without data is no event, but tells a reader where to go on from before anything has happened.
+    let opening = Event::default().id(after.to_string()).comment("open");
+    let _ = sender.try_send(opening);
     tokio::spawn(follow(approver, after, sender));
     Ok(Sse::new(Received(receiver)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }

@@ -1,7 +1,7 @@
 //! What every request passes before it is routed: is it meant for us, does it come from a page that may
 //! talk to us, is the caller within its rate.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -94,9 +94,12 @@ fn is_our_host(config: &HttpConfig, host: &str) -> bool {
     if name == "localhost" || config.hosts.iter().any(|own| own.eq_ignore_ascii_case(&name)) {
         return true;
     }
-    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(&name);
     // An address cannot be rebound: whoever typed it meant this machine.
-    bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback() || config.addresses.contains(&ip))
+    let address = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        Some(bracketed) => bracketed.parse::<Ipv6Addr>().map(IpAddr::V6),
+        None => name.parse::<Ipv4Addr>().map(IpAddr::V4),
+    };
+    address.is_ok_and(|ip| ip.is_loopback() || config.addresses.contains(&ip))
 }
 
 fn without_port(host: &str) -> &str {
@@ -137,14 +140,33 @@ mod tests {
     #[test]
     fn threat_56_only_our_own_names_are_answered() {
         for good in [
-            "localhost", "LOCALHOST:80", "127.0.0.1:7391", "127.9.9.9", "[::1]:7391", "[::1]", "10.1.2.3:443",
-            "gate.example.org", "Gate.Example.Org:8443",
+            "localhost",
+            "LOCALHOST:80",
+            "127.0.0.1:7391",
+            "127.9.9.9",
+            "[::1]:7391",
+            "[::1]",
+            "10.1.2.3:443",
+            "gate.example.org",
+            "Gate.Example.Org:8443",
         ] {
             assert!(is_our_host(&config(), good), "{good}");
         }
         for bad in [
-            "", "evil.com", "evil.com:7391", "localhost.evil.com", "127.0.0.1.evil.com", "10.1.2.4", "gate.example.org.evil",
-            "localhost:80:80", "::1", "[::1", "169.254.169.254", "0.0.0.0", "localhost.", "127.0.0.1:evil",
+            "",
+            "evil.com",
+            "evil.com:7391",
+            "localhost.evil.com",
+            "127.0.0.1.evil.com",
+            "10.1.2.4",
+            "gate.example.org.evil",
+            "localhost:80:80",
+            "::1",
+            "[::1",
+            "169.254.169.254",
+            "0.0.0.0",
+            "localhost.",
+            "127.0.0.1:evil",
         ] {
             assert!(!is_our_host(&config(), bad), "{bad}");
         }
@@ -161,7 +183,9 @@ mod tests {
         for good in ["http://localhost:7391", "https://console.example.org"] {
             assert!(with(header::ORIGIN, good), "{good}");
         }
-        for bad in ["null", "http://localhost:9999", "https://localhost:7391", "http://evil.com", "", "http://localhost:7391/"] {
+        for bad in
+            ["null", "http://localhost:9999", "https://localhost:7391", "http://evil.com", "", "http://localhost:7391/"]
+        {
             assert!(!with(header::ORIGIN, bad), "{bad}");
         }
         assert!(!with(SEC_FETCH_SITE, "cross-site"));

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::auth::AsAdmin;
-use super::body::JsonBody;
+use super::body::{JsonBody, whole_number};
 use super::openapi::CommonErrors;
-use super::problem::Problem;
+use super::problem::{ErrorBody, Problem};
+
+const MAX_EXPIRES_SEC: u64 = 3_162_240_000;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Keys {
@@ -56,6 +58,7 @@ pub(super) struct KeyIn {
     role: RoleIn,
     #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9][A-Za-z0-9._@:-]*$", default = "default")]
     profile: Option<String>,
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 1, maximum = 3162240000u64)]
     expires_in_sec: Option<u64>,
 }
@@ -116,8 +119,8 @@ pub(super) async fn list(AsAdmin(admin): AsAdmin) -> Result<Json<Keys>, Problem>
 pub(super) async fn create(AsAdmin(admin): AsAdmin, body: JsonBody<KeyIn>) -> Result<Json<KeyMade>, Problem> {
     let wanted = body.value;
     let profile = wanted.profile.as_deref().unwrap_or("default");
-    if wanted.expires_in_sec == Some(0) {
-        return Err(Problem::unprocessable("invalid_field", "`expires_in_sec` is at least 1"));
+    if wanted.expires_in_sec.is_some_and(|seconds| !(1..=MAX_EXPIRES_SEC).contains(&seconds)) {
+        return Err(Problem::unprocessable("invalid_field", "`expires_in_sec` is from 1 second to a hundred years"));
     }
     let expires_in_ms = wanted.expires_in_sec.map(|seconds| seconds.saturating_mul(1000));
     let (key, secret) = admin.create_key(&wanted.name, wanted.role.into(), profile, expires_in_ms).await?;
@@ -127,7 +130,12 @@ pub(super) async fn create(AsAdmin(admin): AsAdmin, body: JsonBody<KeyIn>) -> Re
 /// Revokes a key at once; connections that it opened end.
 #[utoipa::path(
     delete, path = "/v1/keys/{key_id}", tag = "keys", params(("key_id" = String, Path, description = "key id")),
-    responses((status = 200, description = "revoked", body = KeyRevoked), CommonErrors), security(("admin" = []))
+    responses(
+        (status = 200, description = "revoked", body = KeyRevoked),
+        (status = 409, description = "it is the key of this very request", body = ErrorBody),
+        CommonErrors,
+    ),
+    security(("admin" = []))
 )]
 pub(super) async fn revoke(AsAdmin(admin): AsAdmin, Path(key_id): Path<String>) -> Result<Json<KeyRevoked>, Problem> {
     admin.revoke_key(key_id.parse().map_err(|_| Problem::not_found())?).await?;

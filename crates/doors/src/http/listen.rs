@@ -36,7 +36,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Where a request came from, as the connection knows it: never what the request says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    Tcp { address: IpAddr, tls: bool },
+    Tcp {
+        address: IpAddr,
+        tls: bool,
+    },
     /// Over the data folder's socket, by the same user.
     Local,
 }
@@ -59,8 +62,7 @@ pub enum TlsError {
 }
 
 pub fn tls_config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
-    let certificate_error =
-        |why: String| TlsError::Certificate { path: certificate.display().to_string(), why };
+    let certificate_error = |why: String| TlsError::Certificate { path: certificate.display().to_string(), why };
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| certificate_error(error.to_string()))?;

@@ -65,7 +65,8 @@ impl Modify for Keys {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
         let components = document.components.get_or_insert_default();
         for role in ["agent", "approver", "admin", "inbox"] {
-            let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(format!("a key of role {role}")));
+            let scheme =
+                HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(format!("a key of role {role}")));
             components.add_security_scheme(role, SecurityScheme::Http(scheme.build()));
         }
     }

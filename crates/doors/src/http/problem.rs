@@ -43,9 +43,10 @@ pub(super) struct Problem {
     message: String,
     retryable: bool,
     retry_after: Option<u64>,
-    decision: Option<DecisionOut>,
+    /// Boxed: errors are moved about far more often than they carry one.
+    decision: Option<Box<DecisionOut>>,
     state: Option<Status>,
-    hash: Option<String>,
+    hash: Option<Box<str>>,
 }
 
 impl Problem {
@@ -105,9 +106,9 @@ impl IntoResponse for Problem {
         let body = ErrorBody {
             detail: self.message.clone(),
             error: ErrorDetail { code: self.code.to_owned(), message: self.message, retryable: self.retryable },
-            decision: self.decision,
+            decision: self.decision.map(|decision| *decision),
             status: self.state.map(|status| status.as_str().to_owned()),
-            hash: self.hash,
+            hash: self.hash.map(String::from),
         };
         let mut response = (self.status, Json(body)).into_response();
         if let Some(seconds) = self.retry_after {
@@ -155,6 +156,7 @@ impl From<Refused> for Problem {
         let message = refused.to_string();
         let conflict = |code| Self::new(StatusCode::CONFLICT, code, message.clone());
         match refused {
+            Refused::OwnKey => conflict("own_key"),
             Refused::NotFound | Refused::NoSuchGrant | Refused::NoSuchKey => Self::not_found(),
             Refused::Finished(approval) => {
                 let state = approval.status();
@@ -167,7 +169,7 @@ impl From<Refused> for Problem {
                         conflict("already_decided")
                     }
                 };
-                Self { decision: decision.map(DecisionOut::from), state: Some(state), ..problem }
+                Self { decision: decision.map(DecisionOut::from).map(Box::new), state: Some(state), ..problem }
             }
             Refused::NotAnApprover(_) => Self::new(StatusCode::FORBIDDEN, "not_an_approver", message),
             Refused::Answer(_) => Self::unprocessable("invalid_answer", message),
@@ -184,7 +186,7 @@ impl From<Refused> for Problem {
             Refused::TooManyPending(_) => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_pending", message).retryable(5)
             }
-            Refused::StalePolicy(hash) => Self { hash: Some(hash.to_hex()), ..conflict("stale_policy") },
+            Refused::StalePolicy(hash) => Self { hash: Some(hash.to_hex().into()), ..conflict("stale_policy") },
         }
     }
 }

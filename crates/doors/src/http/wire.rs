@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::body::Object;
+use super::body::{Object, whole_number};
 use super::problem::Problem;
 
 /// How long a request is open when neither it nor policy says.
@@ -35,6 +35,7 @@ pub(super) struct CreateApproval {
     channel: Option<ChannelChoice>,
     #[schema(value_type = Option<TargetIn>)]
     target: Option<Object<TargetIn>>,
+    #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 1, maximum = 86400, default = 600)]
     expires_in_sec: Option<u64>,
     /// Which person's or page's strip it belongs to.
@@ -52,6 +53,7 @@ pub(super) struct CreateApproval {
     cwd: Option<String>,
     env: Option<BTreeMap<String, String>>,
     /// A command without a shell.
+    #[schema(min_items = 1)]
     argv: Option<Vec<String>>,
     tool: Option<String>,
     category: Option<String>,
@@ -67,7 +69,8 @@ pub(super) struct CreateApproval {
     idempotency_key: Option<String>,
     callback_url: Option<String>,
     /// Holds the answer up to this many seconds while it is pending; at most 60 count.
-    #[schema(minimum = 0, maximum = 86400)]
+    #[serde(default, deserialize_with = "whole_number")]
+    #[schema(minimum = 0)]
     pub(super) wait: Option<u64>,
 }
 
@@ -119,11 +122,7 @@ impl CreateApproval {
             context_id: self.context_id,
             action,
             action_type,
-            words: AgentWords {
-                title,
-                ask: self.ask.filter(|_| ask_word.is_none()),
-                agent_id: self.agent_id,
-            },
+            words: AgentWords { title, ask: self.ask.filter(|_| ask_word.is_none()), agent_id: self.agent_id },
             channel: self.channel.unwrap_or_default(),
             target: Target { tg_chat_id: target.tg_chat_id, email_to: target.email_to },
             terms: TermsAsked { security: self.security, ask: ask_word },
@@ -180,7 +179,8 @@ impl CreateApproval {
         // What is shown is made from what would run, never from the agent's account of it.
         let shown = argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ");
         if self.command.as_ref().is_some_and(|command| *command != shown && *command != argv.join(" ")) {
-            let message = "`command` and `argv` differ; send `argv` alone, or make `command` its words with spaces between";
+            let message =
+                "`command` and `argv` differ; send `argv` alone, or make `command` its words with spaces between";
             return Err(Problem::unprocessable("ambiguous_action", message));
         }
         let Action::Exec(exec) = self.exec_of(shown) else { return Err(missing("command")) };
@@ -215,7 +215,9 @@ fn idempotency(key: String, body: &[u8]) -> Result<Idempotency, Problem> {
 fn missing(field: &str) -> Problem {
     Problem::unprocessable(
         "missing_field",
-        format!("`{field}` is missing; give `command`, `tool`, `question`, or `action_type` with `title` and `preview`"),
+        format!(
+            "`{field}` is missing; give `command`, `tool`, `question`, or `action_type` with `title` and `preview`"
+        ),
     )
 }
 
@@ -342,7 +344,9 @@ fn message_of(approval: &Approval) -> &'static str {
         Status::Pending => "waiting for an answer; ask again with `wait`",
         Status::Approved => "allowed; run exactly this, once",
         Status::Denied => "not allowed; do not do it, and do not try to reach the same effect another way",
-        Status::Expired => "nobody answered in time; silence is not consent, so do not do it and do not try another way",
+        Status::Expired => {
+            "nobody answered in time; silence is not consent, so do not do it and do not try another way"
+        }
         Status::Cancelled => "cancelled by the agent that asked; not allowed",
     }
 }
@@ -546,12 +550,9 @@ impl From<&Grant> for GrantOut {
             expires_at: grant.expires_at.map(|at| at.as_secs_ceil()),
         };
         match &grant.kind {
-            GrantKind::ActionType { action_type, tool } => Self {
-                kind: "action_type",
-                action_type: Some(action_type.to_string()),
-                tool: tool.clone(),
-                ..empty
-            },
+            GrantKind::ActionType { action_type, tool } => {
+                Self { kind: "action_type", action_type: Some(action_type.to_string()), tool: tool.clone(), ..empty }
+            }
             GrantKind::Tool { name } => Self { kind: "tool", tool: Some(name.clone()), ..empty },
             GrantKind::Prefix { argv } => Self { kind: "prefix", argv: Some(argv.clone()), ..empty },
             GrantKind::Exact { digest } => Self { kind: "exact", digest: Some(digest.to_hex()), ..empty },
@@ -565,7 +566,9 @@ mod tests {
 
     #[test]
     fn words_are_quoted_so_that_a_shell_would_give_them_back() {
-        for (word, quoted) in [("ls", "ls"), ("", "''"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("$x", "'$x'"), ("~", "'~'")] {
+        for (word, quoted) in
+            [("ls", "ls"), ("", "''"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("$x", "'$x'"), ("~", "'~'")]
+        {
             assert_eq!(quote(word), quoted);
         }
     }

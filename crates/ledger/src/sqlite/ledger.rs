@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use countersign_gate::{
-    AuditLine, BoxFuture, Clock, Command, Committed, Done, GrantFilter, Ledger, LedgerStats, ListFilter, PolicyText,
-    Refused, StoreError,
+    AuditLine, BoxFuture, Clock, Command, Committed, Done, GrantFilter, Ledger, LedgerStats, ListFilter, Listed,
+    PolicyText, Refused, StoreError,
 };
 use countersign_model::{
     Approval, ApprovalId, Digest, Event, GENESIS, Grant, GrantId, KeyRecord, StoredPolicy, Timestamp,
@@ -167,7 +167,7 @@ impl Ledger for SqliteLedger {
         })
     }
 
-    fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<Vec<(u64, Arc<Approval>)>, StoreError>> {
+    fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>> {
         Box::pin(self.read(move |connection| {
             let before = filter.before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX));
             let read = || {
