@@ -73,7 +73,7 @@ fn ask_blocks_and_answers_by_exit_code() {
 
     let expired = gate.cli(&["ask", "--timeout", "1", "-c", "make"]);
     assert_eq!(code(&expired), 75, "{}", stderr(&expired));
-    assert!(stderr(&expired).contains("silence is not consent"), "{}", stderr(&expired));
+    assert!(stderr(&expired).to_lowercase().contains("silence is not consent"), "{}", stderr(&expired));
 
     gate.put_policy("default", &json!({"version": 1, "approvers": []}));
     assert_eq!(code(&gate.cli(&["ask", "-c", "make"])), 75, "nobody to ask");

@@ -1,4 +1,11 @@
 //! A store that fails: nothing is allowed, nothing half-written, and it recovers by itself.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a broken expectation is a failed test"
+)]
 
 mod support;
 

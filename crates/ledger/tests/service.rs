@@ -1,4 +1,11 @@
 //! The gate's service over a real store with a clock that the test moves: timers, waiters, channels.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a broken expectation is a failed test"
+)]
 
 mod support;
 

@@ -1,4 +1,11 @@
 //! A store changed behind the gate's back: the check finds it and names the row.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code: a broken expectation is a failed test"
+)]
 
 mod support;
 

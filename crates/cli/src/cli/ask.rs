@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use countersign_model::escape_line;
+use countersign_model::{ApprovalId, escape_line};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -233,8 +233,10 @@ fn malformed(why: &str) -> client::Error {
 /// Takes an answer only if its parts agree with each other and with what was asked.
 fn read(answer: &Value, id: Option<&str>) -> Result<View, client::Error> {
     let view = View::deserialize(answer).map_err(|error| malformed(&error.to_string()))?;
-    if view.approval_id.is_empty() || id.is_some_and(|id| id != view.approval_id) {
-        return Err(malformed("it is about another request"));
+    match id {
+        Some(id) if id != view.approval_id => return Err(malformed("it is about another request")),
+        None if view.approval_id.parse::<ApprovalId>().is_err() => return Err(malformed("it names no request")),
+        Some(_) | None => {}
     }
     if view.status == "approved" {
         let decision = view.decision.as_ref().ok_or_else(|| malformed("approved without a decision"))?;

@@ -20,6 +20,7 @@ impl News {
         let wrong = |why: &str| client::Error::Malformed(format!("an event of the feed is not as documented: {why}"));
         let raw: Value = serde_json::from_str(&event.data).map_err(|error| wrong(&error.to_string()))?;
         let text = |name: &str| raw.get(name).and_then(Value::as_str).map(str::to_owned);
+        raw.get("seq").and_then(Value::as_u64).ok_or_else(|| wrong("it has no number"))?;
         let record = raw.get("approval").filter(|record| !record.is_null()).map(Record::read).transpose()?;
         Ok(Self {
             kind: if event.name.is_empty() { text("type").unwrap_or_default() } else { event.name.clone() },
