@@ -1,6 +1,7 @@
 //! `countersign history`: what was asked and how it ended.
 
-use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
+use countersign_model::Status;
 use serde_json::json;
 
 use crate::locate::{Locator, Offline};
@@ -13,35 +14,14 @@ use crate::{approvals, when};
 #[command(after_help = "Example:\n  countersign history --status denied --limit 20")]
 pub struct Args {
     /// Only those that stand so
-    #[arg(long, value_name = "STATUS")]
-    status: Option<Status>,
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(Status::ALL.map(Status::as_str)))]
+    status: Option<String>,
     /// How many
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Status {
-    Pending,
-    Approved,
-    Denied,
-    Expired,
-    Cancelled,
-}
-
-impl Status {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Expired => "expired",
-            Self::Cancelled => "cancelled",
-        }
-    }
 }
 
 const COLUMNS: [Column; 5] = [
@@ -55,7 +35,7 @@ const COLUMNS: [Column; 5] = [
 pub fn run(args: &Args, locator: &Locator) -> anyhow::Result<()> {
     let caller = locator.person_or(Offline::Store)?;
     let limit = usize::try_from(args.limit)?;
-    let listing = approvals::list(&caller, args.status.map(Status::as_str), limit)?;
+    let listing = approvals::list(&caller, args.status.as_deref(), limit)?;
     if args.json {
         return output::line(&output::json(&json!({"approvals": listing.rows, "more": listing.more})));
     }

@@ -1,7 +1,8 @@
 //! `countersign keys`: making, listing and revoking keys. A key is printed once, alone on stdout.
 
-use clap::{Subcommand, ValueEnum};
-use countersign_model::escape_line;
+use clap::Subcommand;
+use clap::builder::PossibleValuesParser;
+use countersign_model::{Role, escape_line};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -27,8 +28,8 @@ enum Verb {
     /// Make a key and print it, alone, on stdout
     Create {
         /// What it may do
-        #[arg(long)]
-        role: Role,
+        #[arg(long, value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
+        role: String,
         /// Whose it is; stands on the record
         #[arg(long)]
         name: String,
@@ -50,27 +51,6 @@ enum Verb {
         /// The key's id, as `keys list` shows it
         id: String,
     },
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Role {
-    Agent,
-    Approver,
-    Admin,
-    Inbox,
-    Node,
-}
-
-impl Role {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Approver => "approver",
-            Self::Admin => "admin",
-            Self::Inbox => "inbox",
-            Self::Node => "node",
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -103,7 +83,7 @@ pub fn run(args: &Args, locator: &Locator) -> anyhow::Result<()> {
     let caller = locator.person_or(Offline::NewStore)?;
     match &args.verb {
         Verb::Create { role, name, profile, expires } => {
-            let mut body = json!({"name": name, "role": role.as_str()});
+            let mut body = json!({"name": name, "role": role});
             if let Some(fields) = body.as_object_mut() {
                 fields.extend(profile.as_ref().map(|profile| ("profile".to_owned(), json!(profile))));
                 fields.extend(expires.map(|days| ("expires_in_sec".to_owned(), json!(days * DAY_SECS))));

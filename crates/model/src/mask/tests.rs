@@ -247,7 +247,7 @@ fn a_long_hostile_text_is_read_to_its_end() {
     ] {
         let text = format!("{} ghp_{}", unit.repeat(400_000 / unit.len()), mix(36));
         let masked = mask(&text);
-        assert!(!masked.text.contains(&mix(36)[..]), "{unit:?} hid the token at the end");
+        assert!(!masked.text.contains(mix(36)), "{unit:?} hid the token at the end");
     }
 }
 

@@ -1,0 +1,288 @@
+//! What is told of an approval: an agent its own view, an approver the whole record.
+
+use std::sync::Arc;
+
+use countersign_model::{
+    Action, Approval, Assessment, Code, Decision, Outcome, Request, Risk, RiskReason, Showing, Status, Target, mask,
+    showing,
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// An answer as it stands on the record.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(in super::super) struct DecisionOut {
+    #[schema(example = "1")]
+    code: String,
+    note: Option<String>,
+    #[serde(rename = "override")]
+    #[schema(rename = "override")]
+    replacement: Option<String>,
+    answer: Option<String>,
+    by: String,
+    /// Unix seconds.
+    at: i64,
+    via: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grant_id: Option<String>,
+    /// Of the changed command: what may run is this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    override_digest: Option<String>,
+}
+
+impl From<&Decision> for DecisionOut {
+    fn from(decision: &Decision) -> Self {
+        Self {
+            code: decision.code.as_str().to_owned(),
+            note: decision.note.clone(),
+            replacement: decision.replacement.clone(),
+            answer: decision.answer.clone(),
+            by: decision.by.clone(),
+            at: decision.at.as_secs_ceil(),
+            via: decision.via.clone(),
+            grant_id: decision.grant_id.map(|id| id.to_string()),
+            override_digest: decision.override_digest.map(|digest| digest.to_hex()),
+        }
+    }
+}
+
+/// What the agent that asked is told.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in super::super) struct AgentView {
+    #[schema(example = "appr_0123456789abcdef0123456789abcdef")]
+    approval_id: String,
+    #[schema(example = "pending")]
+    status: String,
+    /// Whether policy answered without asking a person.
+    auto: bool,
+    /// Why it ended; absent while pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Unix seconds; while pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<i64>,
+    /// Absent while pending; null when nobody answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DecisionOut>)]
+    decision: Option<Option<DecisionOut>>,
+    session_id: String,
+    action_type: String,
+    digest: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    risk: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasons: Option<Vec<ReasonOut>>,
+    /// Which row of policy allowed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow_rule_applied: Option<String>,
+    /// Unix seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumed_at: Option<i64>,
+    /// What to make of it, for a reader that has no table of reasons.
+    message: &'static str,
+}
+
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(in super::super) struct ReasonOut {
+    code: String,
+    message: String,
+    start: usize,
+    end: usize,
+}
+
+impl From<&RiskReason> for ReasonOut {
+    fn from(reason: &RiskReason) -> Self {
+        Self { code: reason.code.clone(), message: reason.message.clone(), start: reason.start, end: reason.end }
+    }
+}
+
+impl AgentView {
+    pub(in super::super) fn of(approval: &Approval) -> Self {
+        let (request, outcome) = (&approval.request, approval.outcome.as_ref());
+        Self {
+            approval_id: approval.id.to_string(),
+            status: approval.status().as_str().to_owned(),
+            auto: outcome.is_some_and(Outcome::is_automatic),
+            reason: outcome.map(|outcome| outcome.reason.as_str().to_owned()),
+            expires_at: outcome.is_none().then(|| approval.terms.expires_at.as_secs_ceil()),
+            decision: outcome.map(|outcome| outcome.decision.as_ref().map(DecisionOut::from)),
+            session_id: request.session_id.clone(),
+            action_type: request.action_type.to_string(),
+            digest: request.digest.to_hex(),
+            risk: risk_of(request.assessment.as_ref()),
+            reasons: reasons_of(request.assessment.as_ref()),
+            rule: rule_of(outcome),
+            allow_rule_applied: rule_id_of(outcome),
+            consumed_at: approval.consumed_at.map(|at| at.as_secs_ceil()),
+            message: message_of(approval),
+        }
+    }
+}
+
+/// Says what an agent must not conclude. Silence and refusal are told apart, and neither is an error to be
+/// worked around.
+fn message_of(approval: &Approval) -> &'static str {
+    match approval.status() {
+        Status::Pending => "waiting for an answer; ask again with `wait`",
+        Status::Approved => "allowed; run exactly this, once",
+        Status::Denied => "not allowed; do not do it, and do not try to reach the same effect another way",
+        Status::Expired => {
+            "nobody answered in time; silence is not consent, so do not do it and do not try another way"
+        }
+        Status::Cancelled => "cancelled by the agent that asked; not allowed",
+    }
+}
+
+fn risk_of(assessment: Option<&Assessment>) -> Option<String> {
+    assessment.map(|assessment| match assessment.risk {
+        Risk::Safe => "safe".to_owned(),
+        Risk::NeedsReview => "needs-review".to_owned(),
+        Risk::Dangerous => "dangerous".to_owned(),
+    })
+}
+
+fn reasons_of(assessment: Option<&Assessment>) -> Option<Vec<ReasonOut>> {
+    assessment.map(|assessment| assessment.reasons.iter().map(ReasonOut::from).collect())
+}
+
+fn rule_of(outcome: Option<&Outcome>) -> Option<String> {
+    let by = outcome?.allowed_by?;
+    serde_json::to_value(by).ok()?.as_str().map(str::to_owned)
+}
+
+/// The permanent rule that an automatic yes rests on; a session's allow is none.
+fn rule_id_of(outcome: Option<&Outcome>) -> Option<String> {
+    let outcome = outcome?;
+    let code = outcome.decision.as_ref().map(|decision| decision.code);
+    outcome.grant.filter(|_| code == Some(Code::AllowActionType)).map(|id| id.to_string())
+}
+
+/// Everything an approver may know. Secrets in texts are masked; `showing` is what to put before a person.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in super::super) struct Record {
+    #[schema(example = "appr_0123456789abcdef0123456789abcdef")]
+    approval_id: String,
+    status: String,
+    reason: Option<String>,
+    auto: bool,
+    /// Unix seconds.
+    created_at: i64,
+    /// Unix seconds.
+    expires_at: i64,
+    session_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_id: Option<String>,
+    action_type: String,
+    title: String,
+    preview: String,
+    choices: [&'static str; 6],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    risk: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasons: Option<Vec<ReasonOut>>,
+    digest: String,
+    channel: String,
+    #[schema(value_type = Object)]
+    target: Target,
+    client_id: String,
+    client_name: String,
+    profile: String,
+    door: &'static str,
+    decision: Option<DecisionOut>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow_rule_applied: Option<String>,
+    /// Unix seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumed_at: Option<i64>,
+    /// The same effect was asked for before and not allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prior: Option<PriorOut>,
+    #[schema(value_type = Object)]
+    showing: Showing,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(in super::super) struct PriorOut {
+    approval_id: String,
+    status: String,
+    at: i64,
+}
+
+impl Record {
+    pub(in super::super) fn of(approval: &Approval) -> Self {
+        let (request, outcome) = (&approval.request, approval.outcome.as_ref());
+        let (title, preview) = title_and_preview(request);
+        Self {
+            approval_id: approval.id.to_string(),
+            status: approval.status().as_str().to_owned(),
+            reason: outcome.map(|outcome| outcome.reason.as_str().to_owned()),
+            auto: outcome.is_some_and(Outcome::is_automatic),
+            created_at: approval.terms.created_at.as_secs_ceil(),
+            expires_at: approval.terms.expires_at.as_secs_ceil(),
+            session_id: request.session_id.clone(),
+            agent_id: request.words.agent_id.clone(),
+            context_id: request.context_id.clone(),
+            action_type: request.action_type.to_string(),
+            title: mask(&title).text,
+            preview: mask(&preview).text,
+            choices: ["1", "2", "3", "4", "5", "6"],
+            risk: risk_of(request.assessment.as_ref()),
+            reasons: reasons_of(request.assessment.as_ref()),
+            digest: request.digest.to_hex(),
+            channel: request.channel.to_string(),
+            target: request.target.clone(),
+            client_id: request.requester.client_id.to_string(),
+            client_name: request.requester.name.clone(),
+            profile: request.requester.profile.clone(),
+            door: request.requester.door.as_str(),
+            decision: outcome.and_then(|outcome| outcome.decision.as_ref()).map(DecisionOut::from),
+            rule: rule_of(outcome),
+            allow_rule_applied: rule_id_of(outcome),
+            consumed_at: approval.consumed_at.map(|at| at.as_secs_ceil()),
+            prior: approval.terms.prior.map(|prior| PriorOut {
+                approval_id: prior.approval_id.to_string(),
+                status: prior.status.as_str().to_owned(),
+                at: prior.at.as_secs_ceil(),
+            }),
+            showing: showing(&request.action, request.assessment.as_ref(), &request.words),
+        }
+    }
+}
+
+fn title_and_preview(request: &Request) -> (String, String) {
+    let title = request.words.title.clone().unwrap_or_default();
+    match &request.action {
+        Action::Exec(exec) => (title, exec.command.clone()),
+        Action::Tool { name, args, .. } => (title, format!("{name} {args}")),
+        Action::Question { text, .. } => (title, text.clone()),
+        Action::Custom { title, preview, .. } => (title.clone(), preview.clone()),
+    }
+}
+
+/// What a reader gets: an agent its view, an approver the record.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(in super::super) enum View {
+    Agent(Box<AgentView>),
+    Record(Box<Record>),
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(in super::super) struct Page {
+    approvals: Vec<Record>,
+    /// Pass it as `cursor` for the next page; null on the last.
+    next_cursor: Option<String>,
+}
+
+impl Page {
+    pub(in super::super) fn of(rows: &[(u64, Arc<Approval>)], limit: usize) -> Self {
+        let next_cursor = rows.last().filter(|_| rows.len() >= limit).map(|(position, _)| position.to_string());
+        Self { approvals: rows.iter().map(|(_, approval)| Record::of(approval)).collect(), next_cursor }
+    }
+}

@@ -1,0 +1,120 @@
+//! A request comes in: it is the same as before, ruled at once, or put to people.
+
+use std::sync::Arc;
+
+use countersign_model::{Approval, ApprovalTerms, EventBody, KeyId, Outcome, Reason, Ruling, Timestamp};
+
+use super::flood::{self, Flood};
+use super::{Applied, judge_now, unstorable};
+use crate::command::{Done, Idempotency, NewApproval, Refused};
+use crate::ports::{StoreError, Tx};
+use crate::row::{ApprovalRow, IdempotentRow};
+
+const IDEMPOTENCY_MS: u64 = 24 * 3600 * 1000;
+/// How long a no is remembered for the same effect.
+const DENIAL_MEMORY_MS: u64 = 3600 * 1000;
+
+pub(super) async fn create<T: Tx>(tx: &mut T, new: NewApproval) -> Applied {
+    let now = tx.now();
+    let client = new.request.requester.key_id;
+    if let Some(idempotency) = &new.idempotency
+        && let Some(answer) = same_request(tx, client, idempotency, now).await?
+    {
+        return Ok(answer);
+    }
+    let judged = judge_now(tx, &new.request, now).await?;
+    let mut outcome = match judged.judgement.ruling {
+        Ruling::Allow(by) => Some(Outcome::allowed(by, judged.code_of_yes(), judged.judgement.grant, now)),
+        Ruling::Deny(why) => Some(Outcome::denied(why.into(), now)),
+        Ruling::Ask => None,
+    };
+    if outcome.is_none() {
+        // An empty list is nobody, never everybody.
+        if judged.judgement.approvers.as_ref().is_some_and(Vec::is_empty) {
+            outcome = Some(Outcome::denied(Reason::NoChannel, now));
+        } else {
+            match flood::check(tx, &new, &judged.judgement, now).await? {
+                Flood::Fine => {}
+                Flood::Same(approval) => {
+                    return Ok(Ok(Done::Created { approval: Arc::new(*approval), fresh: false }));
+                }
+                Flood::TooMany => outcome = Some(Outcome::denied(Reason::Flooding, now)),
+                Flood::Full(count) => return Ok(Err(Refused::TooManyPending(count))),
+            }
+        }
+    }
+    let prior = tx.prior(client, new.request.effect).await?;
+    let prior = prior.filter(|prior| now < prior.at.plus_millis(DENIAL_MEMORY_MS));
+    let approval = Approval {
+        id: new.id,
+        terms: ApprovalTerms {
+            created_at: now,
+            expires_at: now.plus_millis(open_for(&new, judged.judgement.timeout_ms)),
+            policy_hash: judged.judgement.policy_hash,
+            fallback: judged.judgement.fallback,
+            approvers: judged.judgement.approvers,
+            prior,
+        },
+        request: new.request,
+        outcome,
+        consumed_at: None,
+    };
+    insert(tx, approval, new.idempotency).await
+}
+
+/// The requester's wish, never longer than policy's limit.
+fn open_for(new: &NewApproval, policy_ms: Option<u64>) -> u64 {
+    match (new.expires_in_ms, policy_ms) {
+        (Some(wished), Some(limit)) => wished.min(limit),
+        (Some(only), None) | (None, Some(only)) => only,
+        (None, None) => new.default_ms,
+    }
+}
+
+async fn insert<T: Tx>(tx: &mut T, approval: Approval, idempotency: Option<Idempotency>) -> Applied {
+    let row = ApprovalRow::from_approval(&approval).map_err(unstorable)?;
+    tx.insert_approval(&row).await?;
+    let client = row.client;
+    if let Some(Idempotency { key, body }) = idempotency {
+        let row = IdempotentRow { body, approval: approval.id, at: approval.terms.created_at };
+        tx.put_idempotent(client, &key, &row).await?;
+    }
+    let (approval_id, digest) = (approval.id, approval.request.digest);
+    let client_id = approval.request.requester.client_id.clone();
+    let request = row.request_digest();
+    let event = match &approval.outcome {
+        None => EventBody::Requested { approval_id, client_id, digest, request, expires_at: approval.terms.expires_at },
+        Some(outcome) => EventBody::Ruled {
+            approval_id,
+            client_id,
+            digest,
+            request,
+            outcome: row.outcome_digest(),
+            status: outcome.status,
+            reason: outcome.reason,
+        },
+    };
+    let approval = Arc::new(approval);
+    tx.append(event, Some(approval.clone()));
+    Ok(Ok(Done::Created { approval, fresh: true }))
+}
+
+async fn same_request<T: Tx>(
+    tx: &mut T,
+    client: KeyId,
+    idempotency: &Idempotency,
+    now: Timestamp,
+) -> Result<Option<Result<Done, Refused>>, StoreError> {
+    let Some(row) = tx.idempotent(client, &idempotency.key).await? else { return Ok(None) };
+    if now >= row.at.plus_millis(IDEMPOTENCY_MS) {
+        return Ok(None);
+    }
+    if row.body != idempotency.body {
+        return Ok(Some(Err(Refused::IdempotencyConflict)));
+    }
+    let answer = match tx.approval(row.approval).await? {
+        Some(approval) => Ok(Done::Created { approval: Arc::new(approval), fresh: false }),
+        None => Err(Refused::NotFound),
+    };
+    Ok(Some(answer))
+}

@@ -1,0 +1,87 @@
+//! A person answers.
+
+use std::sync::Arc;
+
+use countersign_model::{
+    Answer, Approval, Change, Decision, Digest, EventBody, Grant, Request, Ruling, Timestamp, sha256,
+};
+
+use super::end::{expire, finish, refused};
+use super::{Applied, judge_now};
+use crate::command::{Done, NewDecision, Refused};
+use crate::ports::{StoreError, Tx};
+
+pub(super) async fn decide<T: Tx>(tx: &mut T, new: NewDecision) -> Applied {
+    let now = tx.now();
+    let Some(approval) = tx.approval(new.id).await? else { return Ok(Err(Refused::NotFound)) };
+    if approval.outcome.is_some() {
+        return Ok(Err(Refused::Finished(Arc::new(approval))));
+    }
+    if approval.is_overdue(now) {
+        let ended = expire(tx, approval, now).await?;
+        return Ok(Err(Refused::Finished(ended)));
+    }
+    let answer = match new.answer.fit(&approval.request.action) {
+        Ok(answer) => answer,
+        Err(error) => return Ok(Err(error.into())),
+    };
+    let override_digest = match check_override(tx, &approval, &answer, now).await? {
+        Ok(digest) => digest,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let grant = Grant::from_answer(&answer, &approval.request, new.grant_id, approval.id, now, &new.by);
+    let grant = match grant {
+        Ok(grant) => grant,
+        Err(error) => return Ok(Err(error.into())),
+    };
+    let code = answer.code();
+    let decision = Decision {
+        code,
+        note: answer.note,
+        replacement: answer.replacement,
+        answer: answer.answer,
+        by: new.by,
+        at: now,
+        via: new.via,
+        grant_id: grant.as_ref().map(|grant| grant.id),
+        override_digest,
+    };
+    let ended = match approval.apply(Change::Decide(decision)) {
+        Ok(ended) => ended,
+        Err(refusal) => return Ok(Err(refused(refusal, approval))),
+    };
+    let ended = match finish(tx, ended).await? {
+        Ok(ended) => ended,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    if let Some(grant) = grant {
+        let body = serde_json::to_string(&grant).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+        tx.insert_grant(&grant, &body).await?;
+        let by = grant.created_by.clone();
+        let made =
+            EventBody::GrantMade { grant_id: grant.id, approval_id: ended.id, grant: sha256(body.as_bytes()), by };
+        tx.append(made, Some(ended.clone()));
+    }
+    Ok(Ok(Done::Changed(ended)))
+}
+
+/// An override of a command is a new action: it must be showable, and policy must not forbid it.
+async fn check_override<T: Tx>(
+    tx: &mut T,
+    approval: &Approval,
+    answer: &Answer,
+    now: Timestamp,
+) -> Result<Result<Option<Digest>, Refused>, StoreError> {
+    let Some(action) = answer.replaced_action(&approval.request.action) else { return Ok(Ok(None)) };
+    let digest = match action.digest() {
+        Ok(digest) => digest,
+        Err(error) => return Ok(Err(Refused::OverrideUnfit(error.to_string()))),
+    };
+    let assessment = action.assess();
+    let replaced = Request { action, digest, effect: digest, assessment, ..(*approval.request).clone() };
+    let judged = judge_now(tx, &replaced, now).await?;
+    match judged.judgement.ruling {
+        Ruling::Deny(why) => Ok(Err(Refused::OverrideDenied(why.into()))),
+        Ruling::Allow(_) | Ruling::Ask => Ok(Ok(Some(digest))),
+    }
+}

@@ -1,0 +1,120 @@
+//! How an approval ends otherwise, and how its permit is used.
+
+use std::sync::Arc;
+
+use countersign_model::{
+    Approval, ApprovalId, Change, Consumption, EventBody, Fallback, KeyId, Outcome, Prior, Reason, Refusal, Ruling,
+    Status, Timestamp, fallback_covers,
+};
+
+use super::{Applied, judge_now, unstorable};
+use crate::command::{Done, Refused};
+use crate::ports::{StoreError, Tx};
+use crate::row::ApprovalRow;
+
+pub(super) async fn cancel<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId) -> Applied {
+    let now = tx.now();
+    let Some(approval) = own(tx, id, client).await? else { return Ok(Err(Refused::NotFound)) };
+    if approval.is_overdue(now) {
+        let ended = expire(tx, approval, now).await?;
+        return Ok(Err(Refused::Finished(ended)));
+    }
+    match approval.apply(Change::Cancel { at: now }) {
+        Ok(ended) => Ok(finish(tx, ended).await?.map(Done::Changed)),
+        Err(refusal) => Ok(Err(refused(refusal, approval))),
+    }
+}
+
+pub(super) async fn consume<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId) -> Applied {
+    let now = tx.now();
+    let Some(approval) = own(tx, id, client).await? else { return Ok(Err(Refused::NotFound)) };
+    let used = match approval.consume(now) {
+        Ok(used) => used,
+        Err(why) => return Ok(Err(why.into())),
+    };
+    let judged = judge_now(tx, &approval.request, now).await?;
+    let automatic = approval.outcome.as_ref().is_some_and(Outcome::is_automatic);
+    let still = match judged.judgement.ruling {
+        Ruling::Allow(_) => true,
+        // A person said yes to exactly this: that policy would ask again changes nothing.
+        Ruling::Ask => !automatic,
+        Ruling::Deny(_) => false,
+    };
+    if !still {
+        return Ok(Err(Refused::ChangedSinceApproval));
+    }
+    if !tx.consume(id, now).await? {
+        return Ok(Err(Refused::Consumption(Consumption::AlreadyUsed(now))));
+    }
+    let used = Arc::new(used);
+    tx.append(EventBody::Consumed { approval_id: id }, Some(used.clone()));
+    Ok(Ok(Done::Changed(used)))
+}
+
+/// Another client's approval is the same as none.
+async fn own<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId) -> Result<Option<Approval>, StoreError> {
+    let approval = tx.approval(id).await?;
+    Ok(approval.filter(|approval| approval.request.requester.key_id == client))
+}
+
+pub(super) async fn expire_due<T: Tx>(tx: &mut T, limit: usize) -> Applied {
+    let now = tx.now();
+    let due = tx.due(now, limit).await?;
+    let count = due.len();
+    for approval in due {
+        expire(tx, approval, now).await?;
+    }
+    Ok(Ok(Done::Expired { count }))
+}
+
+pub(super) async fn expire<T: Tx>(tx: &mut T, approval: Approval, now: Timestamp) -> Result<Arc<Approval>, StoreError> {
+    let fallback = approval.terms.fallback;
+    let fallback_allows = match fallback {
+        Fallback::Deny => false,
+        Fallback::Allowlist | Fallback::Full => {
+            let judged = judge_now(tx, &approval.request, now).await?;
+            fallback_covers(fallback, &judged.judgement)
+        }
+    };
+    match approval.apply(Change::Expire { at: now, fallback_allows }) {
+        Ok(ended) => match finish(tx, ended).await? {
+            Ok(ended) => Ok(ended),
+            Err(Refused::Finished(winner)) => Ok(winner),
+            Err(other) => Err(StoreError::Corrupt(other.to_string())),
+        },
+        Err(_) => Ok(Arc::new(approval)),
+    }
+}
+
+/// Writes the end of an approval, if nobody else ended it first.
+pub(super) async fn finish<T: Tx>(tx: &mut T, ended: Approval) -> Result<Result<Arc<Approval>, Refused>, StoreError> {
+    let Some(outcome) = &ended.outcome else { return Ok(Err(Refused::NotFound)) };
+    let row = ApprovalRow::with_outcome(&ended).map_err(unstorable)?;
+    if !tx.finish_approval(&row).await? {
+        let winner = tx.approval(ended.id).await?;
+        return Ok(Err(winner.map_or(Refused::NotFound, |winner| Refused::Finished(Arc::new(winner)))));
+    }
+    let person = outcome.decision.as_ref().filter(|_| outcome.reason == Reason::Person);
+    let body = EventBody::Resolved {
+        approval_id: ended.id,
+        outcome: row.outcome_digest(),
+        status: outcome.status,
+        reason: outcome.reason,
+        code: outcome.decision.as_ref().map(|decision| decision.code),
+        by: person.map(|decision| decision.by.clone()),
+    };
+    if matches!(outcome.status, Status::Denied | Status::Expired) {
+        let prior = Prior { approval_id: ended.id, status: outcome.status, at: outcome.at };
+        tx.put_prior(row.client, ended.request.effect, prior).await?;
+    }
+    let ended = Arc::new(ended);
+    tx.append(body, Some(ended.clone()));
+    Ok(Ok(ended))
+}
+
+pub(super) fn refused(refusal: Refusal, approval: Approval) -> Refused {
+    match refusal {
+        Refusal::NotAnApprover(name) => Refused::NotAnApprover(name),
+        Refusal::Finished(_) | Refusal::Overdue | Refusal::NotDue(_) => Refused::Finished(Arc::new(approval)),
+    }
+}

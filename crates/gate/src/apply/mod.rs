@@ -1,0 +1,123 @@
+//! What each command does, written once over the store's primitives: every ledger runs this very code inside
+//! its transaction.
+
+mod create;
+mod decide;
+mod end;
+mod flood;
+
+use std::sync::Arc;
+
+use countersign_model::{
+    AllowBy, Code, EventBody, Grant, GrantId, Judgement, Policy, Request, Ruling, StoredPolicy, Timestamp, judge,
+};
+
+use crate::command::{Command, Done, Refused};
+use crate::ports::{StoreError, Tx};
+use crate::row::RowError;
+use create::create;
+use decide::decide;
+use end::{cancel, consume, expire_due};
+
+type Applied = Result<Result<Done, Refused>, StoreError>;
+
+/// Runs one command. An outer error means the store failed and the whole transaction must be given up; an
+/// inner one means the command was refused, and what was written (perhaps an expiry) stands.
+pub async fn apply<T: Tx>(tx: &mut T, command: Command) -> Applied {
+    match command {
+        Command::Create(new) => create(tx, *new).await,
+        Command::Decide(new) => decide(tx, *new).await,
+        Command::Cancel { id, client } => cancel(tx, id, client).await,
+        Command::Consume { id, client } => consume(tx, id, client).await,
+        Command::ExpireDue { limit } => expire_due(tx, limit).await,
+        Command::RevokeGrant { id, by } => revoke_grant(tx, id, by).await,
+        Command::PutPolicy { profile, policy, base_hash, by } => {
+            let stored = tx.policy(&profile).await?;
+            if stored.hash != base_hash {
+                return Ok(Err(Refused::StalePolicy(stored.hash)));
+            }
+            put_policy(tx, profile, &policy, stored, by).await
+        }
+        Command::CreateKey { key, by } => {
+            tx.insert_key(&key).await?;
+            let (name, profile) = (key.name.clone(), key.profile.clone());
+            tx.append(EventBody::KeyMade { key_id: key.id, name, role: key.role, profile, by }, None);
+            Ok(Ok(Done::Nothing))
+        }
+        Command::RevokeKey { id, by } => {
+            let now = tx.now();
+            if !tx.revoke_key(id, now).await? {
+                return Ok(Err(Refused::NoSuchKey));
+            }
+            tx.append(EventBody::KeyRevoked { key_id: id, by }, None);
+            Ok(Ok(Done::Nothing))
+        }
+        Command::PutCursor { name, seq } => {
+            tx.put_cursor(&name, seq).await?;
+            Ok(Ok(Done::Nothing))
+        }
+        Command::Sweep { before, limit } => {
+            let count = tx.sweep(before, limit).await?;
+            if count > 0 {
+                tx.append(EventBody::Swept { before, count }, None);
+            }
+            Ok(Ok(Done::Swept(count)))
+        }
+    }
+}
+
+/// A ruling with the grants it was made under.
+struct Judged {
+    judgement: Judgement,
+    grants: Vec<Grant>,
+}
+
+impl Judged {
+    /// The menu code an automatic yes has: that of the answer which made its grant, else a plain yes.
+    fn code_of_yes(&self) -> Code {
+        let grant = self.judgement.grant.and_then(|id| self.grants.iter().find(|grant| grant.id == id));
+        match (self.judgement.ruling, grant) {
+            (Ruling::Allow(AllowBy::Grant), Some(grant)) if grant.scope.session.is_some() => Code::AllowForSession,
+            (Ruling::Allow(AllowBy::Grant), Some(_)) => Code::AllowActionType,
+            (Ruling::Allow(_) | Ruling::Ask | Ruling::Deny(_), _) => Code::AllowOnce,
+        }
+    }
+}
+
+async fn judge_now<T: Tx>(tx: &mut T, request: &Request, now: Timestamp) -> Result<Judged, StoreError> {
+    let stored = tx.policy(&request.requester.profile).await?;
+    let grants = tx.grants(request.requester.key_id, &Grant::subjects_of(request)).await?;
+    let judgement = judge(&stored, request, &grants, now);
+    Ok(Judged { judgement, grants })
+}
+
+async fn revoke_grant<T: Tx>(tx: &mut T, id: GrantId, by: String) -> Applied {
+    let now = tx.now();
+    if !tx.revoke_grant(id, now).await? {
+        return Ok(Err(Refused::NoSuchGrant));
+    }
+    tx.append(EventBody::GrantRevoked { grant_id: id, by }, None);
+    Ok(Ok(Done::Nothing))
+}
+
+async fn put_policy<T: Tx>(
+    tx: &mut T,
+    profile: String,
+    policy: &Policy,
+    before: Arc<StoredPolicy>,
+    by: String,
+) -> Applied {
+    let text = policy.to_text();
+    let stored = StoredPolicy::from_text(&text);
+    if let Err(error) = &stored.policy {
+        // What was checked before must read back the same; if it does not, nothing is stored.
+        return Err(StoreError::Corrupt(error.to_string()));
+    }
+    tx.put_policy(&profile, &text).await?;
+    tx.append(EventBody::PolicyPut { profile, hash: stored.hash, base_hash: before.hash, by }, None);
+    Ok(Ok(Done::Policy(Arc::new(stored))))
+}
+
+fn unstorable(error: RowError) -> StoreError {
+    StoreError::Corrupt(error.to_string())
+}
