@@ -128,8 +128,16 @@ fn greet(url: &str, folder: &Folder, data: &Path, made_key: bool) {
         );
     }
     eprintln!("  try next, in another terminal:");
-    eprintln!("    countersign watch");
-    eprintln!("    countersign ask -c 'rm -rf ./build'");
+    // As it was called, so that the lines work as they stand before it is on the PATH.
+    let mut called = std::env::args();
+    let program = called.next().unwrap_or_else(|| "countersign".to_owned());
+    let folder = if called.any(|word| word.starts_with("--data")) {
+        format!(" --data {}", data.display())
+    } else {
+        String::new()
+    };
+    eprintln!("    {program} watch{folder}");
+    eprintln!("    {program} ask{folder} -c 'rm -rf ./build'");
 }
 
 fn start_logging(filter: &str) -> anyhow::Result<()> {

@@ -2,9 +2,10 @@
 //! hundred thousand pending ones cost nothing and a restart recomputes them by asking.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use countersign_model::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use crate::command::{Command, Done};
 use crate::ports::{Clock, Ledger};
@@ -12,10 +13,34 @@ use crate::ports::{Clock, Ledger};
 const BATCH: usize = 512;
 const RETRY_MS: u64 = 1000;
 
-/// Runs until the gate goes away. `nudge` carries the deadline of each new approval.
-pub(crate) async fn run(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>, mut nudge: watch::Receiver<Timestamp>) {
+/// When the timer will wake, so that only an earlier deadline need wake it now.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    wakes_at: AtomicI64,
+    earlier: Notify,
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self { wakes_at: AtomicI64::new(i64::MAX), earlier: Notify::new() }
+    }
+}
+
+impl Alarm {
+    /// To be called after the approval with this deadline was committed.
+    pub(crate) fn deadline_set(&self, at: Timestamp) {
+        if at.as_millis() < self.wakes_at.load(Ordering::SeqCst) {
+            self.earlier.notify_one();
+        }
+    }
+}
+
+/// Runs until it is aborted.
+pub(crate) async fn run(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>, alarm: Arc<Alarm>) {
     loop {
-        nudge.borrow_and_update();
+        // INVARIANT: from here until the store has been asked, any deadline counts as earlier; one that the
+        // answer does not hold yet has left a notice by then.
+        alarm.wakes_at.store(i64::MAX, Ordering::SeqCst);
         let next = match ledger.next_deadline().await {
             Ok(next) => next,
             Err(error) => {
@@ -23,32 +48,16 @@ pub(crate) async fn run(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>, mut nudg
                 Some(clock.now().plus_millis(RETRY_MS))
             }
         };
-        if !sleep_until_due(&*clock, next, &mut nudge).await {
-            return;
-        }
-        expire_all_due(&*ledger, &*clock).await;
-    }
-}
-
-/// Answers false when the gate is gone.
-async fn sleep_until_due(clock: &dyn Clock, next: Option<Timestamp>, nudge: &mut watch::Receiver<Timestamp>) -> bool {
-    let mut wake = next;
-    loop {
-        let sleep = async {
-            match wake {
+        alarm.wakes_at.store(next.map_or(i64::MAX, Timestamp::as_millis), Ordering::SeqCst);
+        let due = async {
+            match next {
                 Some(at) => clock.sleep_until(at).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            () = sleep => return true,
-            changed = nudge.changed() => {
-                if changed.is_err() {
-                    return false;
-                }
-                let earlier = *nudge.borrow_and_update();
-                wake = Some(wake.map_or(earlier, |at| at.min(earlier)));
-            }
+            () = due => expire_all_due(&*ledger, &*clock).await,
+            () = alarm.earlier.notified() => {}
         }
     }
 }

@@ -30,7 +30,7 @@ impl Feed {
     }
 
     /// Waits for the next events. Cancel-safe: what was not returned is returned next time.
-    pub async fn next(&mut self) -> Result<Vec<Committed>, StoreError> {
+    pub async fn next(&mut self) -> Result<Vec<Arc<Committed>>, StoreError> {
         loop {
             if *self.head.borrow_and_update() > self.cursor {
                 let events = self.ledger.0.events(self.cursor, PAGE).await?;

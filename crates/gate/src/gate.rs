@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::channels;
 use crate::command::{Command, Done};
 use crate::error::GateError;
-use crate::expiry;
+use crate::expiry::{self, Alarm};
 use crate::feed::Feed;
 use crate::handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NodeHandle};
 use crate::keyring::KeyRing;
@@ -51,7 +51,7 @@ pub(crate) struct Inner {
     pub(crate) waiters: Waiters,
     pub(crate) keys: KeyRing,
     pub(crate) closing: watch::Sender<bool>,
-    nudge: watch::Sender<Timestamp>,
+    pub(crate) alarm: Arc<Alarm>,
     tasks: parking_lot::Mutex<JoinSet<()>>,
 }
 
@@ -76,7 +76,6 @@ impl Gate {
         config: GateConfig,
     ) -> Result<Self, GateError> {
         let keys = KeyRing::new(ledger.keys().await?);
-        let (nudge, nudged) = watch::channel(Timestamp::from_millis(i64::MAX));
         let inner = Arc::new(Inner {
             ledger,
             clock,
@@ -85,12 +84,12 @@ impl Gate {
             waiters: Waiters::default(),
             keys,
             closing: watch::Sender::new(false),
-            nudge,
+            alarm: Arc::default(),
             tasks: parking_lot::Mutex::default(),
         });
         let head = *inner.ledger.head().borrow();
         let mut tasks = inner.tasks.lock();
-        tasks.spawn(expiry::run(inner.ledger.clone(), inner.clock.clone(), nudged));
+        tasks.spawn(expiry::run(inner.ledger.clone(), inner.clock.clone(), inner.alarm.clone()));
         tasks.spawn(follow_feed(Arc::downgrade(&inner), Feed::after(inner.ledger.clone(), head)));
         for channel in &inner.channels {
             tasks.spawn(channels::follow(inner.ledger.clone(), inner.clock.clone(), channel.clone()));
@@ -184,10 +183,6 @@ impl Inner {
         Ok(self.ledger.submit(command).await??)
     }
 
-    pub(crate) fn deadline_set(&self, at: Timestamp) {
-        self.nudge.send_replace(at);
-    }
-
     pub(crate) async fn refresh_keys(&self) -> Result<(), StoreError> {
         let keys = self.ledger.keys().await?;
         self.keys.replace(keys);
@@ -257,22 +252,22 @@ async fn follow_feed(gate: std::sync::Weak<Inner>, mut feed: Feed) {
         };
         let Some(gate) = gate.upgrade() else { return };
         for committed in events {
-            if let Err(error) = on_event(&gate, committed).await {
+            if let Err(error) = on_event(&gate, &committed).await {
                 tracing::warn!(%error, "a waiter could not be told; it will ask again");
             }
         }
     }
 }
 
-async fn on_event(gate: &Inner, committed: Committed) -> Result<(), StoreError> {
+async fn on_event(gate: &Inner, committed: &Committed) -> Result<(), StoreError> {
     match committed.event.body.kind() {
         EventKind::Resolved => {
             let Some(id) = committed.event.body.approval_id() else { return Ok(()) };
             if !gate.waiters.is_waited_for(&id) {
                 return Ok(());
             }
-            let approval = match committed.approval {
-                Some(approval) => Some(approval),
+            let approval = match &committed.approval {
+                Some(approval) => Some(approval.clone()),
                 None => gate.ledger.approval(id).await?,
             };
             if let Some(approval) = approval.filter(|approval| approval.status() != Status::Pending) {

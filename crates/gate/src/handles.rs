@@ -126,7 +126,7 @@ impl AgentHandle {
         match inner.submit(command).await? {
             Done::Created { approval, fresh } => {
                 if approval.status() == Status::Pending {
-                    inner.deadline_set(approval.terms.expires_at);
+                    inner.alarm.deadline_set(approval.terms.expires_at);
                 }
                 Ok((approval, fresh))
             }

@@ -89,7 +89,7 @@ pub trait Ledger: Send + Sync + 'static {
     fn approval(&self, id: ApprovalId) -> BoxFuture<'_, Result<Option<Arc<Approval>>, StoreError>>;
     /// Newest first.
     fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>>;
-    fn events(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Committed>, StoreError>>;
+    fn events(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Arc<Committed>>, StoreError>>;
     fn audit(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<AuditLine>, StoreError>>;
     fn grants(&self, filter: GrantFilter) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>>;
     fn grant(&self, id: GrantId) -> BoxFuture<'_, Result<Option<Grant>, StoreError>>;

@@ -72,7 +72,7 @@ async fn follow(approver: ApproverHandle, after: u64, sender: mpsc::Sender<Event
         };
         let Ok(events) = events else { return };
         for committed in events {
-            let Some(event) = to_event(&approver, committed).await else { return };
+            let Some(event) = to_event(&approver, &committed).await else { return };
             if !approver.is_still_valid() || sender.send(event).await.is_err() {
                 return;
             }
@@ -81,23 +81,23 @@ async fn follow(approver: ApproverHandle, after: u64, sender: mpsc::Sender<Event
 }
 
 #[derive(Serialize)]
-struct EventOut {
+struct EventOut<'a> {
     #[serde(flatten)]
-    event: countersign_model::Event,
+    event: &'a countersign_model::Event,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<Record>,
 }
 
-async fn to_event(approver: &ApproverHandle, committed: Committed) -> Option<Event> {
-    let approval = match (committed.approval, committed.event.body.approval_id()) {
-        (Some(approval), _) => Some(approval),
+async fn to_event(approver: &ApproverHandle, committed: &Committed) -> Option<Event> {
+    let approval = match (&committed.approval, committed.event.body.approval_id()) {
+        (Some(approval), _) => Some(approval.clone()),
         // One whose contents were removed meanwhile is told without them.
         (None, Some(id)) => approver.get(id).await.ok(),
         (None, None) => None,
     };
     let seq = committed.event.seq.to_string();
     let kind = committed.event.body.kind().as_str();
-    let out = EventOut { event: committed.event, approval: approval.map(|approval| Record::of(&approval)) };
+    let out = EventOut { event: &committed.event, approval: approval.map(|approval| Record::of(&approval)) };
     Event::default().id(seq).event(kind).json_data(out).ok()
 }
 

@@ -189,7 +189,7 @@ impl Ledger for SqliteLedger {
         }))
     }
 
-    fn events(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Committed>, StoreError>> {
+    fn events(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Arc<Committed>>, StoreError>> {
         Box::pin(async move {
             if let Some(events) = self.shared.recent.lock().events_after(after, limit) {
                 return Ok(events);
@@ -198,7 +198,7 @@ impl Ledger for SqliteLedger {
             let read = |line: AuditLine| {
                 let event = serde_json::from_slice(&line.line)
                     .map_err(|error| StoreError::Corrupt(format!("event {}: {error}", line.seq)))?;
-                Ok(Committed { event, approval: None })
+                Ok(Arc::new(Committed { event, approval: None }))
             };
             lines.into_iter().map(read).collect()
         })

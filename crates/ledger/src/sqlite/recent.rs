@@ -14,7 +14,7 @@ pub(super) const MAX_REQUEST_BYTES: usize = 8 * 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct Recent {
-    events: VecDeque<Committed>,
+    events: VecDeque<Arc<Committed>>,
     approvals: HashMap<ApprovalId, Arc<Approval>>,
     order: VecDeque<ApprovalId>,
 }
@@ -51,14 +51,14 @@ impl Recent {
     }
 
     pub(super) fn push_event(&mut self, committed: Committed) {
-        self.events.push_back(committed);
+        self.events.push_back(Arc::new(committed));
         if self.events.len() > MAX_EVENTS {
             self.events.pop_front();
         }
     }
 
     /// The events after `cursor`, if all of them are still here.
-    pub(super) fn events_after(&self, cursor: u64, limit: usize) -> Option<Vec<Committed>> {
+    pub(super) fn events_after(&self, cursor: u64, limit: usize) -> Option<Vec<Arc<Committed>>> {
         let first = self.events.front()?.event.seq;
         if cursor.checked_add(1)? < first {
             return None;
