@@ -31,6 +31,9 @@ fn bodies_that_are_not_what_they_should_be() {
         assert_eq!(answer.status, 400, "{what}: {}", answer.text);
         assert_eq!(answer.json()["error"]["code"], "invalid_json", "{what}");
     }
+    let unnamed =
+        send(json!({"session_id": "s", "command": 5}).to_string().as_bytes()).expect_error(422, "invalid_field");
+    assert!(unnamed["error"]["message"].as_str().unwrap().contains("`command`"), "the field is named: {unnamed}");
     for body in [
         json!({}),
         json!([]),
@@ -151,7 +154,13 @@ fn decisions_that_do_not_fit_leave_it_pending() {
     let (agent, ann) = (gate.key("agent", "bot"), gate.key("approver", "ann"));
     let id = id_of(&gate.post(&agent, "/v1/approvals", &ask_for("a", "b")).expect(200));
     let path = format!("/v1/approvals/{id}/decision");
-    for body in [json!({}), json!({"decision": "yes"}), json!({"decision": 1}), json!({"code": 1})] {
+    for body in [
+        json!({}),
+        json!({"decision": "yes"}),
+        json!({"decision": 1}),
+        json!({"code": 1}),
+        json!({"code": "1", "decision": "deny"}),
+    ] {
         gate.post(&ann, &path, &body).expect_error(422, "invalid_field");
     }
     for body in [
@@ -187,6 +196,9 @@ fn an_override_of_a_command_is_a_new_action() {
     assert_eq!((&decision["code"], &decision["override"]), (&json!("5"), &json!("make -n all")));
     assert_ne!(decision["override_digest"], decided["digest"]);
     assert_eq!(decision["override_digest"].as_str().unwrap().len(), 64);
+    let told = gate.get(&agent, &format!("/v1/approvals/{id}")).expect(200);
+    assert_eq!(told["digest"], decision["override_digest"], "the digest is of what may run");
+    assert!(told["message"].as_str().unwrap().contains("decision.override"), "{told}");
     let id = ask();
     gate.put_policy("default", &json!({"version": 1, "security": "deny"}));
     let path = format!("/v1/approvals/{id}/decision");

@@ -114,6 +114,9 @@ impl Config {
                 MetricsAccess::Off => Access::Off,
             },
         };
+        if file.retention.days == Some(0) {
+            bail!("`retention.days` is at least 1; leave it out to keep everything");
+        }
         let gate = GateConfig {
             max_pending: file.limits.max_pending.unwrap_or(GateConfig::default().max_pending),
             retention_ms: args.retention_days.or(file.retention.days).map(|days| days.saturating_mul(DAY_MS)),

@@ -100,7 +100,7 @@ impl Locator {
             return Err(absent.into());
         }
         match Embedded::open(data) {
-            Ok(embedded) => Ok(Caller { way: Way::Store(Box::new(embedded)), key: Some(admin_key(data)?) }),
+            Ok(embedded) => Ok(Caller { way: Way::Store(Box::new(embedded)), key: None }),
             // A gate may have started just now and taken the folder.
             Err(_) if self.probe().is_ok() => self.caller(Some(self.person_key(data)?)),
             Err(error) => Err(error),

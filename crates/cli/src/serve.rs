@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, value_name = "ORIGIN")]
     pub origin: Vec<String>,
     /// Remove the contents of what ended this many days ago; the record of it stays
-    #[arg(long, value_name = "DAYS")]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=36_500))]
     pub retention_days: Option<u64>,
     /// What to log, such as `info` or `countersign_doors=debug`
     #[arg(long, env = "COUNTERSIGN_LOG", default_value = "info", value_name = "FILTER")]

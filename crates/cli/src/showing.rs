@@ -4,7 +4,7 @@
 use countersign_model::escape_line;
 
 use crate::output::{Style, Tone};
-use crate::record::{Decision, Mark, Record, Shown};
+use crate::record::{Decision, Mark, Prior, Record, Shown};
 use crate::{when, width};
 
 /// How much of a risky piece is repeated beside its reason.
@@ -93,6 +93,9 @@ pub fn request_lines(record: &Record) -> Vec<Line> {
         lines.push(Line::new("the agent's own words:", Tone::Faint));
         lines.extend(words.text.split('\n').map(|text| Line::indented(&format!("> {text}"), 2, Tone::Plain)));
     }
+    if let Some(prior) = &record.prior {
+        lines.push(Line::prose(format!("! {}", asked_before(prior)), 2, Tone::Warning));
+    }
     for notice in &record.showing.notices {
         lines.extend(notice.text.split('\n').map(|text| Line::prose(format!("! {text}"), 2, Tone::Warning)));
     }
@@ -118,10 +121,6 @@ pub fn fact_lines(record: &Record, now: i64) -> Vec<Line> {
     let left =
         if record.is_pending() { format!(", {} left", when::span(record.expires_at - now)) } else { String::new() };
     facts.push(("until", format!("{}{left}", when::utc(record.expires_at))));
-    if let Some(prior) = &record.prior {
-        let (status, id) = (escape_line(&prior.status), escape_line(&prior.approval_id));
-        facts.push(("before", format!("the same was {status} at {} ({id})", when::utc(prior.at))));
-    }
     if let Some(decision) = &record.decision {
         facts.extend(decision_facts(decision));
     }
@@ -130,6 +129,12 @@ pub fn fact_lines(record: &Record, now: i64) -> Vec<Line> {
     }
     facts.push(("digest", escape_line(&record.digest)));
     facts.into_iter().map(|(name, value)| Line::prose(format!("{name:<9}{value}"), 9, Tone::Plain)).collect()
+}
+
+/// An agent that asks again for what it was refused may be looking for a softer answer.
+fn asked_before(prior: &Prior) -> String {
+    let (status, id) = (escape_line(&prior.status), escape_line(&prior.approval_id));
+    format!("this was asked before and {status} at {} ({id})", when::utc(prior.at))
 }
 
 fn decision_facts(decision: &Decision) -> Vec<(&'static str, String)> {

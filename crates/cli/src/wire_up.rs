@@ -52,7 +52,8 @@ fn owner_name() -> String {
     std::env::var("USER").ok().filter(plain).unwrap_or_else(|| "owner".to_owned())
 }
 
-/// A gate in this process for one command, when none is running on the folder: the same routes, no socket.
+/// A gate in this process for one command, when none is running on the folder: the same routes, no socket, and
+/// the rights of the folder's owner, who could write the store anyway.
 #[derive(Debug)]
 pub struct Embedded {
     runtime: tokio::runtime::Runtime,
@@ -67,7 +68,6 @@ impl Embedded {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (gate, router) = runtime.block_on(async {
             let gate = start_gate(&folder, GateConfig::default()).await?;
-            ensure_admin_key(&folder, &gate).await?;
             let router = router(gate.clone(), HttpConfig::default());
             anyhow::Ok((gate, router))
         })?;
@@ -76,15 +76,12 @@ impl Embedded {
 
     pub fn call(&self, request: &Request) -> anyhow::Result<Response> {
         let body = request.body.as_ref().map_or_else(Body::empty, |body| Body::from(body.to_string()));
-        let mut http = HttpRequest::builder()
+        let http = HttpRequest::builder()
             .method(request.method)
             .uri(&request.path)
             .header(header::CONTENT_TYPE, "application/json")
-            .extension(Peer::Local)
+            .extension(Peer::Owner)
             .body(body)?;
-        if let Some(key) = &request.key {
-            http.headers_mut().insert(header::AUTHORIZATION, format!("Bearer {key}").parse()?);
-        }
         self.runtime.block_on(async {
             let answer = self.router.clone().oneshot(http).await?;
             let status = answer.status().as_u16();

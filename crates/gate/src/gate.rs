@@ -115,18 +115,12 @@ impl Gate {
 
     /// A caller on the data folder's own socket without a key: an agent, and nothing more.
     pub fn local_agent(&self) -> AgentHandle {
-        let key = KeyRecord {
-            id: LOCAL_KEY,
-            hash: KeyHash::from_bytes([0; 32]),
-            client_id: ClientId::new("local"),
-            name: "local".to_owned(),
-            role: Role::Agent,
-            profile: "default".to_owned(),
-            created_at: Timestamp::from_millis(0),
-            expires_at: None,
-            revoked_at: None,
-        };
-        AgentHandle::new(self.clone(), &key, Door::Local)
+        AgentHandle::new(self.clone(), &built_in_key("local", Role::Agent), Door::Local)
+    }
+
+    /// The process that holds the data folder, acting for whoever owns it: it could write the store anyway.
+    pub fn owner(&self) -> AdminHandle {
+        AdminHandle::new(ApproverHandle::new(self.clone(), &built_in_key("owner", Role::Admin), Door::Local))
     }
 
     /// The process that owns the store may always make a key: how the first admin comes to be.
@@ -221,6 +215,21 @@ impl Inner {
         // Before the answer: a revoked key works for nobody who heard that it is revoked.
         self.refresh_keys().await?;
         Ok(())
+    }
+}
+
+/// Who a caller is that needs no key. It is never in the key ring, so no secret can be it.
+fn built_in_key(name: &str, role: Role) -> KeyRecord {
+    KeyRecord {
+        id: LOCAL_KEY,
+        hash: KeyHash::from_bytes([0; 32]),
+        client_id: ClientId::new(name),
+        name: name.to_owned(),
+        role,
+        profile: "default".to_owned(),
+        created_at: Timestamp::from_millis(0),
+        expires_at: None,
+        revoked_at: None,
     }
 }
 

@@ -12,7 +12,9 @@ use crate::table::{Column, Table};
 use crate::when;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  countersign grants list\n  countersign grants revoke grant_12ab34cd")]
+#[command(
+    after_help = "Example:\n  countersign grants list\n  countersign grants revoke grant_0123456789abcdef0123456789abcdef"
+)]
 pub struct Args {
     #[command(subcommand)]
     verb: Verb,

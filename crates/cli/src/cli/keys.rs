@@ -16,7 +16,7 @@ const DAY_SECS: u64 = 86_400;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  export COUNTERSIGN_KEY=\"$(countersign keys create --role agent --name ci)\"\n  countersign keys list\n  countersign keys revoke key_12ab34cd"
+    after_help = "Example:\n  countersign keys create --role agent --name ci > ci.key\n  countersign keys list\n  countersign keys revoke key_0123456789abcdef0123456789abcdef"
 )]
 pub struct Args {
     #[command(subcommand)]

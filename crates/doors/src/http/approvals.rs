@@ -144,11 +144,25 @@ pub(super) async fn list(
 }
 
 /// A decision in words, or a code of the menu with its text.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(untagged)]
+#[derive(Debug, ToSchema)]
+#[schema(untagged)]
 pub(super) enum DecisionIn {
     Menu(MenuIn),
     Words(WordsIn),
+}
+
+/// By hand, so that an error is about the form that was meant, and two answers at once are none.
+impl<'de> Deserialize<'de> for DecisionIn {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = serde_json::Map::deserialize(deserializer)?;
+        let (menu, words) = (fields.contains_key("code"), fields.contains_key("decision"));
+        let fields = serde_json::Value::Object(fields);
+        match (menu, words) {
+            (true, true) => Err(serde::de::Error::custom("send `code` or `decision`, not both")),
+            (true, false) => MenuIn::deserialize(fields).map(Self::Menu).map_err(serde::de::Error::custom),
+            (false, _) => WordsIn::deserialize(fields).map(Self::Words).map_err(serde::de::Error::custom),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize, ToSchema)]

@@ -38,7 +38,8 @@ impl<T: DeserializeOwned> FromRequest<AppState> for JsonBody<T> {
         let bytes = tokio::time::timeout(limit, read(request.into_body())).await.map_err(|_| {
             Problem::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time; send it again")
         })??;
-        let Object(value) = serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;
+        let fields: serde_json::Map<_, _> = serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;
+        let value = read_fields(serde_json::Value::Object(fields), "invalid_field")?;
         Ok(Self { value, bytes })
     }
 }
@@ -90,6 +91,16 @@ async fn read(mut body: Body) -> Result<Bytes, Problem> {
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
     }
     Ok(read.freeze())
+}
+
+/// Reads a document whose errors name the field they are about.
+pub(super) fn read_fields<T: DeserializeOwned>(document: serde_json::Value, code: &'static str) -> Result<T, Problem> {
+    serde_path_to_error::deserialize(document).map_err(|error| {
+        let place = error.path().to_string();
+        let what = error.inner();
+        let message = if place == "." { what.to_string() } else { format!("`{place}`: {what}") };
+        Problem::unprocessable(code, message)
+    })
 }
 
 fn unreadable(error: &serde_json::Error) -> Problem {

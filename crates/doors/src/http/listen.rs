@@ -17,7 +17,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
@@ -33,6 +33,12 @@ const LAST_CALLS: Duration = Duration::from_secs(10);
 /// After a failure to accept, such as no file descriptors being left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Said to a connection of another user before it is closed.
+const OTHER_USER: &str = "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n\
+    {\"error\":{\"code\":\"other_user\",\"message\":\"this socket is for the user who runs the gate; \
+    use its address with a key\",\"retryable\":false},\"detail\":\"this socket is for the user who runs the gate; \
+    use its address with a key\"}";
+
 /// Where a request came from, as the connection knows it: never what the request says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -42,6 +48,8 @@ pub enum Peer {
     },
     /// Over the data folder's socket, by the same user.
     Local,
+    /// In this very process, which holds the data folder. No connection ever has it.
+    Owner,
 }
 
 #[derive(Debug)]
@@ -152,12 +160,16 @@ impl Server {
                 self.spawn_tls(stream, TlsAcceptor::from(config.clone()), address.ip().to_canonical());
             }
             Listener::Unix(unix) => {
-                let (stream, _) = unix.accept().await?;
+                let (mut stream, _) = unix.accept().await?;
                 let user = stream.peer_cred()?.uid();
                 if user == self.user {
                     self.spawn(stream, Peer::Local);
                 } else {
                     tracing::warn!(user, "another user's connection to the socket was refused");
+                    tokio::spawn(async move {
+                        // Whether they hear it or not, that was all.
+                        let _ = tokio::time::timeout(HANDSHAKE, stream.write_all(OTHER_USER.as_bytes())).await;
+                    });
                 }
             }
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
 use super::auth::AsAdmin;
-use super::body::JsonBody;
+use super::body::{JsonBody, read_fields};
 use super::openapi::CommonErrors;
 use super::problem::{ErrorBody, Problem};
 
@@ -79,8 +79,7 @@ pub(super) async fn put(
     let base_hash = Digest::from_hex(&body.value.base_hash).ok_or_else(|| {
         Problem::unprocessable("invalid_field", "`base_hash` is 64 hex digits; read the policy first")
     })?;
-    let policy = Policy::parse(&body.value.policy.to_string())
-        .map_err(|error| Problem::unprocessable("invalid_policy", error.to_string()))?;
+    let policy: Policy = read_fields(body.value.policy, "invalid_policy")?;
     let document = json!(policy);
     let stored = admin.put_policy(&profile, policy, base_hash).await?;
     let hash = stored.hash.to_hex();

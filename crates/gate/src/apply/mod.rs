@@ -73,10 +73,11 @@ struct Judged {
 }
 
 impl Judged {
-    /// The menu code an automatic yes has: that of the answer which made its grant, else a plain yes.
+    /// The menu code an automatic yes has: 2 or 6 where the answer with that code made the grant, else a plain
+    /// yes.
     fn code_of_yes(&self) -> Code {
         let grant = self.judgement.grant.and_then(|id| self.grants.iter().find(|grant| grant.id == id));
-        match (self.judgement.ruling, grant) {
+        match (self.judgement.ruling, grant.filter(|grant| grant.is_action_type())) {
             (Ruling::Allow(AllowBy::Grant), Some(grant)) if grant.scope.session.is_some() => Code::AllowForSession,
             (Ruling::Allow(AllowBy::Grant), Some(_)) => Code::AllowActionType,
             (Ruling::Allow(_) | Ruling::Ask | Ruling::Deny(_), _) => Code::AllowOnce,

@@ -1,5 +1,7 @@
 //! The one line above a card. Made from the action alone: nothing an agent says about it gets in.
 
+use serde_json::Value;
+
 use super::document::{Document, Kind, Piece};
 use super::escape::{self, Style};
 use super::fold::Limit;
@@ -13,18 +15,25 @@ const MAX_NAME_CHARS: usize = 80;
 pub(super) fn headline(action: &Action) -> String {
     match action {
         Action::Exec(exec) => format!("Run a command: {}", command(exec)),
-        Action::Tool { name, category, args: _ } => {
+        Action::Tool { name, category, args } => {
             let mut tool = Document::default();
             push_tool(&mut tool, name, category.as_deref());
-            format!("Use the tool {}", shortened(&tool, MAX_NAME_CHARS, 0))
+            let subject = subject(args).map(|text| format!(": {}", first_line(text, false))).unwrap_or_default();
+            format!("Use the tool {}{subject}", shortened(&tool, MAX_NAME_CHARS, 0))
         }
         Action::Question { .. } => "Answer a question".to_owned(),
-        Action::Custom { action_type, title: _, preview: _ } => {
+        Action::Custom { action_type, title: _, preview } => {
             let mut name = Document::default();
             push_name(&mut name, action_type.as_str());
-            format!("Allow the action {}", shortened(&name, MAX_NAME_CHARS, 0))
+            format!("Allow the action {}: {}", shortened(&name, MAX_NAME_CHARS, 0), first_line(preview, false))
         }
     }
+}
+
+/// What a tool works on, by the names that tools give it: enough to tell two calls in a list apart.
+fn subject(args: &Value) -> Option<&str> {
+    const NAMES: [&str; 6] = ["file_path", "path", "command", "url", "pattern", "query"];
+    NAMES.into_iter().find_map(|name| args.get(name)?.as_str())
 }
 
 /// `Write (edit)`; a name that could be taken for more than a name is quoted.
@@ -56,11 +65,12 @@ fn command(exec: &Exec) -> String {
             let line = self::words(words, false, Limit::SECTION);
             shortened(&line, MAX_COMMAND_CHARS, 0)
         }
-        Some(_) | None => command_text(&exec.command),
+        Some(_) | None => first_line(&exec.command, true),
     }
 }
 
-fn command_text(command: &str) -> String {
+/// The first line that tells something, and how much more there is.
+fn first_line(command: &str, is_shell: bool) -> String {
     let mut whole = Document::default();
     whole.push_text(command, Style::Line, &mask::find(command));
     let mut start = 0;
@@ -76,7 +86,7 @@ fn command_text(command: &str) -> String {
         start += line.len() + 1;
     }
     // A comment says what the agent wants it to say.
-    let telling = lines.iter().find(|(_, text)| !text.starts_with('#'));
+    let telling = lines.iter().find(|(_, text)| !is_shell || !text.starts_with('#'));
     let Some((start, text)) = telling.or(lines.first()) else {
         return "(nothing)".to_owned();
     };

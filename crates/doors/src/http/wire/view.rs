@@ -67,6 +67,7 @@ pub(in super::super) struct AgentView {
     decision: Option<Option<DecisionOut>>,
     session_id: String,
     action_type: String,
+    /// Of what may run: the action that was asked for, or the command a person put in its place.
     digest: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     risk: Option<String>,
@@ -110,7 +111,7 @@ impl AgentView {
             decision: outcome.map(|outcome| outcome.decision.as_ref().map(DecisionOut::from)),
             session_id: request.session_id.clone(),
             action_type: request.action_type.to_string(),
-            digest: request.digest.to_hex(),
+            digest: digest_to_run(approval),
             risk: risk_of(request.assessment.as_ref()),
             reasons: reasons_of(request.assessment.as_ref()),
             rule: rule_of(outcome),
@@ -126,13 +127,29 @@ impl AgentView {
 fn message_of(approval: &Approval) -> &'static str {
     match approval.status() {
         Status::Pending => "waiting for an answer; ask again with `wait`",
-        Status::Approved => "allowed; run exactly this, once",
+        Status::Approved => message_of_yes(approval),
         Status::Denied => "not allowed; do not do it, and do not try to reach the same effect another way",
         Status::Expired => {
             "nobody answered in time; silence is not consent, so do not do it and do not try another way"
         }
         Status::Cancelled => "cancelled by the agent that asked; not allowed",
     }
+}
+
+fn message_of_yes(approval: &Approval) -> &'static str {
+    let decision = approval.outcome.as_ref().and_then(|outcome| outcome.decision.as_ref());
+    match decision {
+        Some(decision) if decision.replacement.is_some() => {
+            "allowed with a change; do what `decision.override` says instead of what you asked for, once"
+        }
+        Some(decision) if decision.answer.is_some() => "answered; the answer is in `decision.answer`",
+        Some(_) | None => "allowed; do exactly this, once",
+    }
+}
+
+fn digest_to_run(approval: &Approval) -> String {
+    let decision = approval.outcome.as_ref().and_then(|outcome| outcome.decision.as_ref());
+    decision.and_then(|decision| decision.override_digest).unwrap_or(approval.request.digest).to_hex()
 }
 
 fn risk_of(assessment: Option<&Assessment>) -> Option<String> {
