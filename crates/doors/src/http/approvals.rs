@@ -144,23 +144,24 @@ pub(super) async fn list(
 }
 
 /// A decision in words, or a code of the menu with its text.
-#[derive(Debug, ToSchema)]
-#[schema(untagged)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(untagged, try_from = "serde_json::Map<String, serde_json::Value>")]
 pub(super) enum DecisionIn {
     Menu(MenuIn),
     Words(WordsIn),
 }
 
 /// By hand, so that an error is about the form that was meant, and two answers at once are none.
-impl<'de> Deserialize<'de> for DecisionIn {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let fields = serde_json::Map::deserialize(deserializer)?;
+impl TryFrom<serde_json::Map<String, serde_json::Value>> for DecisionIn {
+    type Error = String;
+
+    fn try_from(fields: serde_json::Map<String, serde_json::Value>) -> Result<Self, String> {
         let (menu, words) = (fields.contains_key("code"), fields.contains_key("decision"));
         let fields = serde_json::Value::Object(fields);
         match (menu, words) {
-            (true, true) => Err(serde::de::Error::custom("send `code` or `decision`, not both")),
-            (true, false) => MenuIn::deserialize(fields).map(Self::Menu).map_err(serde::de::Error::custom),
-            (false, _) => WordsIn::deserialize(fields).map(Self::Words).map_err(serde::de::Error::custom),
+            (true, true) => Err("send `code` or `decision`, not both".to_owned()),
+            (true, false) => MenuIn::deserialize(fields).map(Self::Menu).map_err(|error| error.to_string()),
+            (false, _) => WordsIn::deserialize(fields).map(Self::Words).map_err(|error| error.to_string()),
         }
     }
 }

@@ -17,8 +17,8 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tower::Service;
@@ -125,6 +125,16 @@ fn builder(config: &HttpConfig) -> Builder<TokioExecutor> {
     builder
 }
 
+/// Tells another user why before it closes; a client that is cut off before it has asked would take it for a
+/// crash.
+async fn turn_away(mut stream: UnixStream) {
+    let mut asked = [0; 1024];
+    if stream.read(&mut asked).await.is_ok() {
+        // Whether they hear it or not, that was all.
+        let _ = stream.write_all(OTHER_USER.as_bytes()).await;
+    }
+}
+
 struct Server {
     router: Router,
     places: Arc<Semaphore>,
@@ -160,16 +170,13 @@ impl Server {
                 self.spawn_tls(stream, TlsAcceptor::from(config.clone()), address.ip().to_canonical());
             }
             Listener::Unix(unix) => {
-                let (mut stream, _) = unix.accept().await?;
+                let (stream, _) = unix.accept().await?;
                 let user = stream.peer_cred()?.uid();
                 if user == self.user {
                     self.spawn(stream, Peer::Local);
                 } else {
                     tracing::warn!(user, "another user's connection to the socket was refused");
-                    tokio::spawn(async move {
-                        // Whether they hear it or not, that was all.
-                        let _ = tokio::time::timeout(HANDSHAKE, stream.write_all(OTHER_USER.as_bytes())).await;
-                    });
+                    tokio::spawn(tokio::time::timeout(HANDSHAKE, turn_away(stream)));
                 }
             }
         }

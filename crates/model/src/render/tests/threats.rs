@@ -19,7 +19,7 @@ fn headlines_and_sections_by_kind() {
     assert_eq!(shown.notices, []);
 
     let shown = plain(&tool(json!({"path": "/a", "content": "x\ny \"z\"", "n": [1.0, {}], "a": []})));
-    assert_eq!(shown.headline, "Use the tool Write (edit)");
+    assert_eq!(shown.headline, "Use the tool Write (edit): /a");
     assert_eq!(
         section(&shown, "Arguments").text,
         "{\n  \"a\": [],\n  \"content\": \"x\\n\n    y \\\"z\\\"\",\n  \"n\": [\n    1,\n    {}\n  ],\n  \"path\": \"/a\"\n}"
@@ -29,7 +29,7 @@ fn headlines_and_sections_by_kind() {
     assert_eq!(section(&shown, "Options").text, "1. this\n2. that\\nthing");
 
     let shown = plain(&custom("all is well", "POST /pay"));
-    assert_eq!(shown.headline, "Allow the action http_request");
+    assert_eq!(shown.headline, "Allow the action http_request: POST /pay");
     assert_eq!(labels(&shown), ["Action type", "Details"]);
     assert_eq!(shown.agent_says.unwrap().text, "The agent's title: \"all is well\"");
 }
