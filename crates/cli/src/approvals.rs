@@ -1,11 +1,11 @@
-//! Reading approvals as a person: pages of them, one of them, and which one an abbreviated id means.
+//! Approvals as a person has them: pages of them, one of them, deciding one, and which one an abbreviated id means.
 
 use anyhow::bail;
 use countersign_model::escape_line;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::client::{Request, encode};
+use crate::client::{self, Request, encode};
 use crate::exit::Usage;
 use crate::locate::Caller;
 use crate::record::Record;
@@ -56,6 +56,24 @@ pub fn list(caller: &Caller, status: Option<&str>, limit: usize) -> anyhow::Resu
             return Ok(Listing { rows, more: cursor.is_some() && progress });
         }
     }
+}
+
+/// Sends a decision. What comes back says that it stands; the record itself is read afterwards by whoever shows
+/// it.
+pub fn decide(caller: &Caller, id: &str, body: Value) -> Result<(), client::Error> {
+    let request = Request::post(format!("/v1/approvals/{}/decision", encode(id)), body);
+    let decided: Decided = caller.send(request)?;
+    if decided.approval_id != id || decided.decision.is_null() {
+        return Err(client::Error::Malformed("the gate's answer to the decision is about something else".to_owned()));
+    }
+    Ok(())
+}
+
+/// The part of the answer that tells whether the decision stands.
+#[derive(Deserialize)]
+struct Decided {
+    approval_id: String,
+    decision: Value,
 }
 
 pub fn get(caller: &Caller, id: &str) -> anyhow::Result<Value> {

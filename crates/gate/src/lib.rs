@@ -18,7 +18,7 @@ mod ports;
 mod row;
 mod waiters;
 
-pub use apply::apply;
+pub use apply::{DENIAL_MEMORY_MS, apply};
 pub use clock::SystemClock;
 pub use command::{Command, Done, Idempotency, NewApproval, NewDecision, Refused};
 pub use error::GateError;

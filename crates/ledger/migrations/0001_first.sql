@@ -32,7 +32,7 @@ CREATE TABLE grants (
     revoked_at INTEGER,
     body       TEXT    NOT NULL
 );
-CREATE INDEX grants_by_subject ON grants (client, subject) WHERE revoked_at IS NULL;
+CREATE INDEX grants_by_client ON grants (client) WHERE revoked_at IS NULL;
 
 CREATE TABLE policies (
     profile TEXT PRIMARY KEY,
@@ -70,6 +70,7 @@ CREATE TABLE denials (
     at       INTEGER NOT NULL,
     PRIMARY KEY (client, effect)
 );
+CREATE INDEX denials_by_time ON denials (at);
 
 -- How far each channel has got.
 CREATE TABLE cursors (

@@ -49,7 +49,7 @@ pub(crate) const PUT_IDEMPOTENT: &str = "INSERT INTO idempotency (client, key, b
     ON CONFLICT (client, key) DO UPDATE SET body = excluded.body, approval = excluded.approval, at = excluded.at";
 pub(crate) const SWEEP_IDEMPOTENCY: &str = "DELETE FROM idempotency WHERE at < $1";
 
-pub(crate) const PRIOR: &str = "SELECT approval, status, at FROM denials WHERE client = $1 AND effect = $2";
+pub(crate) const RECENT_DENIALS: &str = "SELECT client, effect, approval, status, at FROM denials WHERE at > $1";
 pub(crate) const PUT_PRIOR: &str = "INSERT INTO denials (client, effect, approval, status, at) \
     VALUES ($1, $2, $3, $4, $5) \
     ON CONFLICT (client, effect) DO UPDATE SET approval = excluded.approval, status = excluded.status, at = excluded.at";
@@ -60,8 +60,8 @@ pub(crate) const ALL_POLICIES: &str = "SELECT profile, text FROM policies ORDER 
 pub(crate) const PUT_POLICY: &str = "INSERT INTO policies (profile, text) VALUES ($1, $2) \
     ON CONFLICT (profile) DO UPDATE SET text = excluded.text";
 
-pub(crate) const GRANTS_BY_SUBJECT: &str =
-    "SELECT body FROM grants WHERE client = $1 AND subject = $2 AND revoked_at IS NULL ORDER BY created_at";
+pub(crate) const GRANTS_OF_CLIENT: &str =
+    "SELECT subject, body FROM grants WHERE client = $1 AND revoked_at IS NULL ORDER BY created_at";
 pub(crate) const INSERT_GRANT: &str =
     "INSERT INTO grants (id, client, subject, created_at, body) VALUES ($1, $2, $3, $4, $5)";
 pub(crate) const REVOKE_GRANT: &str = "UPDATE grants SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";

@@ -3,7 +3,7 @@
 use countersign_model::escape_line;
 use serde_json::{Value, json};
 
-use crate::client::{self, Request, encode};
+use crate::client;
 use crate::locate::{Caller, Locator};
 use crate::record::Record;
 use crate::{approvals, output, when};
@@ -69,11 +69,8 @@ pub fn run(args: &Args, locator: &Locator) -> anyhow::Result<()> {
 
 /// Sends a decision and says what became of it.
 pub fn decide(caller: &Caller, id: &str, body: Value) -> anyhow::Result<()> {
-    let value: Value = match caller.send(Request::post(format!("/v1/approvals/{}/decision", encode(id)), body)) {
-        Ok(value) => value,
-        Err(error) => return Err(explain(error)),
-    };
-    let record = Record::read(&value)?;
+    approvals::decide(caller, id, body).map_err(explain)?;
+    let record = Record::read(&approvals::get(caller, id)?)?;
     output::note(&format!("{}: {}", record.outcome(), record.headline()));
     if let Some(grant) = record.decision.as_ref().and_then(|decision| decision.grant_id.as_deref()) {
         let grant = escape_line(grant);

@@ -17,7 +17,6 @@ use serde_json::Value;
 use super::feed::{self, Heard};
 use super::state::{Effect, Input, Key, State};
 use super::view;
-use crate::client::{Request, encode};
 use crate::locate::Caller;
 use crate::output::Style;
 use crate::record::Record;
@@ -83,9 +82,7 @@ impl Hands {
     fn decide(&self, id: String, body: Value) {
         let (caller, sender) = (Arc::clone(&self.caller), self.sender.clone());
         thread::spawn(move || {
-            let request = Request::post(format!("/v1/approvals/{}/decision", encode(&id)), body);
-            let answer = caller.send::<Value>(request).and_then(|value| Record::read(&value));
-            let error = answer.err().map(|error| error.to_string());
+            let error = approvals::decide(&caller, &id, body).err().map(|error| error.to_string());
             let _ = sender.send(Told::Input(Input::Answered { id, error }));
         });
     }

@@ -250,7 +250,7 @@ pub(super) async fn decide(
     body: JsonBody<DecisionIn>,
 ) -> Result<Json<Record>, Problem> {
     let approval = approver.decide(parse_id(&id)?, body.value.into_answer()?).await?;
-    Ok(Json(Record::of(&approval)))
+    Ok(Json(Record::without_showing(&approval)))
 }
 
 /// The agent no longer needs it.

@@ -2,6 +2,8 @@
 //! talk to us, is the caller within its rate.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -41,11 +43,16 @@ pub(super) async fn trace(State(state): State<AppState>, request: Request, next:
     response
 }
 
+/// Ties a log line to an answer: random for this process, then counted.
 fn request_id() -> String {
-    let mut bytes = [0u8; 8];
-    // Without random bytes the id is zero: it only ties a log line to an answer.
-    let _ = getrandom::fill(&mut bytes);
-    format!("req_{:016x}", u64::from_be_bytes(bytes))
+    static PROCESS: LazyLock<u32> = LazyLock::new(|| {
+        let mut bytes = [0u8; 4];
+        // Without random bytes it is zero, and ids repeat over restarts.
+        let _ = getrandom::fill(&mut bytes);
+        u32::from_be_bytes(bytes)
+    });
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    format!("req_{:08x}{:08x}", *PROCESS, NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 pub(super) async fn check(State(state): State<AppState>, request: Request, next: Next) -> Response {

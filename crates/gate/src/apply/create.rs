@@ -12,9 +12,9 @@ use crate::row::{ApprovalRow, IdempotentRow};
 
 const IDEMPOTENCY_MS: u64 = 24 * 3600 * 1000;
 /// How long a no is remembered for the same effect.
-const DENIAL_MEMORY_MS: u64 = 3600 * 1000;
+pub const DENIAL_MEMORY_MS: u64 = 3600 * 1000;
 
-pub(super) async fn create<T: Tx>(tx: &mut T, new: NewApproval) -> Applied {
+pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
     let now = tx.now();
     let client = new.request.requester.key_id;
     if let Some(idempotency) = &new.idempotency
@@ -33,7 +33,7 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: NewApproval) -> Applied {
         if judged.judgement.approvers.as_ref().is_some_and(Vec::is_empty) {
             outcome = Some(Outcome::denied(Reason::NoChannel, now));
         } else {
-            match flood::check(tx, &new, &judged.judgement, now).await? {
+            match flood::check(tx, new, &judged.judgement, now).await? {
                 Flood::Fine => {}
                 Flood::Same(approval) => {
                     return Ok(Ok(Done::Created { approval: Arc::new(*approval), fresh: false }));
@@ -49,17 +49,17 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: NewApproval) -> Applied {
         id: new.id,
         terms: ApprovalTerms {
             created_at: now,
-            expires_at: now.plus_millis(open_for(&new, judged.judgement.timeout_ms)),
+            expires_at: now.plus_millis(open_for(new, judged.judgement.timeout_ms)),
             policy_hash: judged.judgement.policy_hash,
             fallback: judged.judgement.fallback,
             approvers: judged.judgement.approvers,
             prior,
         },
-        request: new.request,
+        request: new.request.clone(),
         outcome,
         consumed_at: None,
     };
-    insert(tx, approval, new.idempotency).await
+    insert(tx, approval, new.idempotency.as_ref()).await
 }
 
 /// The requester's wish, never longer than policy's limit.
@@ -71,13 +71,13 @@ fn open_for(new: &NewApproval, policy_ms: Option<u64>) -> u64 {
     }
 }
 
-async fn insert<T: Tx>(tx: &mut T, approval: Approval, idempotency: Option<Idempotency>) -> Applied {
+async fn insert<T: Tx>(tx: &mut T, approval: Approval, idempotency: Option<&Idempotency>) -> Applied {
     let row = ApprovalRow::from_approval(&approval).map_err(unstorable)?;
     tx.insert_approval(&row).await?;
     let client = row.client;
     if let Some(Idempotency { key, body }) = idempotency {
-        let row = IdempotentRow { body, approval: approval.id, at: approval.terms.created_at };
-        tx.put_idempotent(client, &key, &row).await?;
+        let row = IdempotentRow { body: *body, approval: approval.id, at: approval.terms.created_at };
+        tx.put_idempotent(client, key, &row).await?;
     }
     let (approval_id, digest) = (approval.id, approval.request.digest);
     let client_id = approval.request.requester.client_id.clone();

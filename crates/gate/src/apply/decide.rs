@@ -11,7 +11,7 @@ use super::{Applied, judge_now};
 use crate::command::{Done, NewDecision, Refused};
 use crate::ports::{StoreError, Tx};
 
-pub(super) async fn decide<T: Tx>(tx: &mut T, new: NewDecision) -> Applied {
+pub(super) async fn decide<T: Tx>(tx: &mut T, new: &NewDecision) -> Applied {
     let now = tx.now();
     let Some(approval) = tx.approval(new.id).await? else { return Ok(Err(Refused::NotFound)) };
     if approval.outcome.is_some() {
@@ -21,7 +21,7 @@ pub(super) async fn decide<T: Tx>(tx: &mut T, new: NewDecision) -> Applied {
         let ended = expire(tx, approval, now).await?;
         return Ok(Err(Refused::Finished(ended)));
     }
-    let answer = match new.answer.fit(&approval.request.action) {
+    let answer = match new.answer.clone().fit(&approval.request.action) {
         Ok(answer) => answer,
         Err(error) => return Ok(Err(error.into())),
     };
@@ -40,9 +40,9 @@ pub(super) async fn decide<T: Tx>(tx: &mut T, new: NewDecision) -> Applied {
         note: answer.note,
         replacement: answer.replacement,
         answer: answer.answer,
-        by: new.by,
+        by: new.by.clone(),
         at: now,
-        via: new.via,
+        via: new.via.clone(),
         grant_id: grant.as_ref().map(|grant| grant.id),
         override_digest,
     };

@@ -15,6 +15,7 @@ use countersign_model::{
 use crate::command::{Command, Done, Refused};
 use crate::ports::{StoreError, Tx};
 use crate::row::RowError;
+pub use create::DENIAL_MEMORY_MS;
 use create::create;
 use decide::decide;
 use end::{cancel, consume, expire_due};
@@ -23,43 +24,43 @@ type Applied = Result<Result<Done, Refused>, StoreError>;
 
 /// Runs one command. An outer error means the store failed and the whole transaction must be given up; an
 /// inner one means the command was refused, and what was written (perhaps an expiry) stands.
-pub async fn apply<T: Tx>(tx: &mut T, command: Command) -> Applied {
+pub async fn apply<T: Tx>(tx: &mut T, command: &Command) -> Applied {
     match command {
-        Command::Create(new) => create(tx, *new).await,
-        Command::Decide(new) => decide(tx, *new).await,
-        Command::Cancel { id, client } => cancel(tx, id, client).await,
-        Command::Consume { id, client } => consume(tx, id, client).await,
-        Command::ExpireDue { limit } => expire_due(tx, limit).await,
-        Command::RevokeGrant { id, by } => revoke_grant(tx, id, by).await,
+        Command::Create(new) => create(tx, new).await,
+        Command::Decide(new) => decide(tx, new).await,
+        Command::Cancel { id, client } => cancel(tx, *id, *client).await,
+        Command::Consume { id, client } => consume(tx, *id, *client).await,
+        Command::ExpireDue { limit } => expire_due(tx, *limit).await,
+        Command::RevokeGrant { id, by } => revoke_grant(tx, *id, by).await,
         Command::PutPolicy { profile, policy, base_hash, by } => {
-            let stored = tx.policy(&profile).await?;
-            if stored.hash != base_hash {
+            let stored = tx.policy(profile).await?;
+            if stored.hash != *base_hash {
                 return Ok(Err(Refused::StalePolicy(stored.hash)));
             }
-            put_policy(tx, profile, &policy, stored, by).await
+            put_policy(tx, profile, policy, stored, by).await
         }
         Command::CreateKey { key, by } => {
-            tx.insert_key(&key).await?;
-            let (name, profile) = (key.name.clone(), key.profile.clone());
+            tx.insert_key(key).await?;
+            let (name, profile, by) = (key.name.clone(), key.profile.clone(), by.clone());
             tx.append(EventBody::KeyMade { key_id: key.id, name, role: key.role, profile, by }, None);
             Ok(Ok(Done::Nothing))
         }
         Command::RevokeKey { id, by } => {
             let now = tx.now();
-            if !tx.revoke_key(id, now).await? {
+            if !tx.revoke_key(*id, now).await? {
                 return Ok(Err(Refused::NoSuchKey));
             }
-            tx.append(EventBody::KeyRevoked { key_id: id, by }, None);
+            tx.append(EventBody::KeyRevoked { key_id: *id, by: by.clone() }, None);
             Ok(Ok(Done::Nothing))
         }
         Command::PutCursor { name, seq } => {
-            tx.put_cursor(&name, seq).await?;
+            tx.put_cursor(name, *seq).await?;
             Ok(Ok(Done::Nothing))
         }
         Command::Sweep { before, limit } => {
-            let count = tx.sweep(before, limit).await?;
+            let count = tx.sweep(*before, *limit).await?;
             if count > 0 {
-                tx.append(EventBody::Swept { before, count }, None);
+                tx.append(EventBody::Swept { before: *before, count }, None);
             }
             Ok(Ok(Done::Swept(count)))
         }
@@ -92,29 +93,24 @@ async fn judge_now<T: Tx>(tx: &mut T, request: &Request, now: Timestamp) -> Resu
     Ok(Judged { judgement, grants })
 }
 
-async fn revoke_grant<T: Tx>(tx: &mut T, id: GrantId, by: String) -> Applied {
+async fn revoke_grant<T: Tx>(tx: &mut T, id: GrantId, by: &str) -> Applied {
     let now = tx.now();
     if !tx.revoke_grant(id, now).await? {
         return Ok(Err(Refused::NoSuchGrant));
     }
-    tx.append(EventBody::GrantRevoked { grant_id: id, by }, None);
+    tx.append(EventBody::GrantRevoked { grant_id: id, by: by.to_owned() }, None);
     Ok(Ok(Done::Nothing))
 }
 
-async fn put_policy<T: Tx>(
-    tx: &mut T,
-    profile: String,
-    policy: &Policy,
-    before: Arc<StoredPolicy>,
-    by: String,
-) -> Applied {
+async fn put_policy<T: Tx>(tx: &mut T, profile: &str, policy: &Policy, before: Arc<StoredPolicy>, by: &str) -> Applied {
     let text = policy.to_text();
     let stored = StoredPolicy::from_text(&text);
     if let Err(error) = &stored.policy {
         // What was checked before must read back the same; if it does not, nothing is stored.
         return Err(StoreError::Corrupt(error.to_string()));
     }
-    tx.put_policy(&profile, &text).await?;
+    tx.put_policy(profile, &text).await?;
+    let (profile, by) = (profile.to_owned(), by.to_owned());
     tx.append(EventBody::PolicyPut { profile, hash: stored.hash, base_hash: before.hash, by }, None);
     Ok(Ok(Done::Policy(Arc::new(stored))))
 }

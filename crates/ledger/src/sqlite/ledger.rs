@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::recent::Recent;
 use super::rows::{read_approval, read_digest, read_grant, read_key, to_approval, unavailable};
-use super::writer::{Head, Job, Shared, Writer};
+use super::writer::{Head, Job, Shared, Writer, hand_out};
 use crate::migrate::migrate;
 use crate::sql;
 
@@ -90,6 +90,7 @@ pub struct SqliteLedger {
 }
 
 impl SqliteLedger {
+    /// Inside a runtime: the writer is a thread of its own, its answers are handed out by a task.
     pub fn start(store: Store, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let shared = Arc::new(Shared {
             recent: Mutex::new(Recent::default()),
@@ -100,7 +101,9 @@ impl SqliteLedger {
             pending: AtomicU64::new(count_pending(&store.connection)?),
         });
         let (jobs, receiver) = mpsc::channel(QUEUE);
-        let writer = Writer::new(store.connection, clock, shared.clone(), store.head);
+        let (answered, answers) = mpsc::unbounded_channel();
+        tokio::spawn(hand_out(answers));
+        let writer = Writer::new(store.connection, clock, shared.clone(), answered, store.head);
         let writer = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || writer.run(receiver))?;
         Ok(Self {
             jobs: Some(jobs),

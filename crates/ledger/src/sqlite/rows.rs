@@ -2,7 +2,7 @@
 
 use countersign_gate::{ApprovalRow, StoreError};
 use countersign_model::{
-    Approval, ApprovalId, ClientId, Digest, Grant, KeyHash, KeyId, KeyRecord, Role, Status, Timestamp,
+    Approval, ApprovalId, ClientId, Digest, Grant, KeyHash, KeyId, KeyRecord, Prior, Role, Status, Timestamp,
 };
 use rusqlite::Row;
 use rusqlite::types::Type;
@@ -60,7 +60,17 @@ pub(crate) fn read_key(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
     })
 }
 
-pub(crate) fn read_status(row: &Row<'_>, column: usize) -> rusqlite::Result<Status> {
+/// Columns `client, effect, approval, status, at`.
+pub(crate) fn read_denial(row: &Row<'_>) -> rusqlite::Result<((KeyId, Digest), Prior)> {
+    let prior = Prior {
+        approval_id: ApprovalId::from_random(row.get(2)?),
+        status: read_status(row, 3)?,
+        at: Timestamp::from_millis(row.get(4)?),
+    };
+    Ok(((KeyId::from_random(row.get(0)?), read_digest(row, 1)?), prior))
+}
+
+fn read_status(row: &Row<'_>, column: usize) -> rusqlite::Result<Status> {
     let status: String = row.get(column)?;
     Status::parse(&status).ok_or_else(|| unreadable(column, &status))
 }

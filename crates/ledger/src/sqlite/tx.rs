@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use countersign_gate::{ApprovalRow, IdempotentRow, StoreError, Tx};
+use countersign_gate::{ApprovalRow, DENIAL_MEMORY_MS, IdempotentRow, StoreError, Tx};
 use countersign_model::{
     Approval, ApprovalId, Digest, EventBody, Grant, GrantId, KeyId, KeyRecord, Prior, Status, StoredPolicy, Timestamp,
 };
@@ -12,15 +12,23 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
 use super::recent::{MAX_REQUEST_BYTES, Recent};
-use super::rows::{read_approval, read_digest, read_status, to_approval, unavailable};
+use super::rows::{read_approval, read_digest, to_approval, unavailable};
 use crate::sql;
 
-/// What the writer knows without asking the store. Valid as long as no batch was given up.
+/// What the writer knows without asking the store: all of it was read from there or written by this writer,
+/// and nobody else writes. Valid as long as no batch was given up.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     pub(super) pending: HashMap<KeyId, u64>,
     pub(super) policies: HashMap<String, Arc<StoredPolicy>>,
+    /// Unrevoked grants by client and subject, for the clients that have asked.
+    pub(super) grants: HashMap<KeyId, HashMap<String, Vec<Grant>>>,
+    /// The refusals that are still remembered.
+    pub(super) denials: HashMap<(KeyId, Digest), Prior>,
 }
+
+/// Above this many, refusals that are no longer remembered are dropped.
+const MAX_DENIALS: usize = 65_536;
 
 pub(super) struct SqliteTx<'a> {
     /// Inside an open transaction. Exclusive, so that the futures over it may move between threads as the
@@ -177,13 +185,7 @@ impl Tx for SqliteTx<'_> {
     }
 
     async fn prior(&mut self, client: KeyId, effect: Digest) -> Result<Option<Prior>, StoreError> {
-        self.one(sql::PRIOR, params![client.as_bytes(), effect.as_bytes()], |row| {
-            Ok(Prior {
-                approval_id: ApprovalId::from_random(row.get(0)?),
-                status: read_status(row, 1)?,
-                at: Timestamp::from_millis(row.get(2)?),
-            })
-        })
+        Ok(self.known.denials.get(&(client, effect)).copied())
     }
 
     async fn put_prior(&mut self, client: KeyId, effect: Digest, prior: Prior) -> Result<(), StoreError> {
@@ -194,7 +196,13 @@ impl Tx for SqliteTx<'_> {
             prior.status.as_str(),
             prior.at.as_millis()
         ];
-        self.execute(sql::PUT_PRIOR, params).map(|_| ())
+        self.execute(sql::PUT_PRIOR, params)?;
+        if self.known.denials.len() >= MAX_DENIALS {
+            let now = self.now;
+            self.known.denials.retain(|_, prior| now < prior.at.plus_millis(DENIAL_MEMORY_MS));
+        }
+        self.known.denials.insert((client, effect), prior);
+        Ok(())
     }
 
     async fn policy(&mut self, profile: &str) -> Result<Arc<StoredPolicy>, StoreError> {
@@ -214,15 +222,19 @@ impl Tx for SqliteTx<'_> {
     }
 
     async fn grants(&mut self, client: KeyId, subjects: &[String]) -> Result<Vec<Grant>, StoreError> {
-        let mut grants = Vec::new();
-        for subject in subjects {
-            let bodies: Vec<String> =
-                self.all(sql::GRANTS_BY_SUBJECT, params![client.as_bytes(), subject], |row| row.get(0))?;
-            for body in bodies {
-                grants.push(serde_json::from_str(&body).map_err(|error| StoreError::Corrupt(error.to_string()))?);
+        if !self.known.grants.contains_key(&client) {
+            let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            let rows: Vec<(String, String)> = self.all(sql::GRANTS_OF_CLIENT, params![client.as_bytes()], read)?;
+            let mut known: HashMap<String, Vec<Grant>> = HashMap::new();
+            for (subject, body) in rows {
+                let grant = serde_json::from_str(&body).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+                known.entry(subject).or_default().push(grant);
             }
+            self.known.grants.insert(client, known);
         }
-        Ok(grants)
+        let known = self.known.grants.get(&client);
+        let of_subject = |subject: &String| known.and_then(|known| known.get(subject)).into_iter().flatten();
+        Ok(subjects.iter().flat_map(of_subject).cloned().collect())
     }
 
     async fn insert_grant(&mut self, grant: &Grant, body: &str) -> Result<(), StoreError> {
@@ -233,11 +245,16 @@ impl Tx for SqliteTx<'_> {
             grant.created_at.as_millis(),
             body
         ];
-        self.execute(sql::INSERT_GRANT, params).map(|_| ())
+        self.execute(sql::INSERT_GRANT, params)?;
+        self.known.grants.remove(&grant.scope.client);
+        Ok(())
     }
 
     async fn revoke_grant(&mut self, id: GrantId, at: Timestamp) -> Result<bool, StoreError> {
-        Ok(self.execute(sql::REVOKE_GRANT, params![at.as_millis(), id.as_bytes()])? == 1)
+        let revoked = self.execute(sql::REVOKE_GRANT, params![at.as_millis(), id.as_bytes()])? == 1;
+        // Whose it was is not at hand, and revoking is rare: everything is read again.
+        self.known.grants.clear();
+        Ok(revoked)
     }
 
     async fn insert_key(&mut self, key: &KeyRecord) -> Result<(), StoreError> {

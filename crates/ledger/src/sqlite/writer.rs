@@ -10,20 +10,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use countersign_gate::{Clock, Command, Committed, Done, Refused, StoreError, apply};
+use countersign_gate::{Clock, Command, Committed, DENIAL_MEMORY_MS, Done, Refused, StoreError, apply};
 use countersign_model::{Approval, ApprovalId, Digest, Event, EventBody, KeyId, Timestamp};
 use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::recent::Recent;
-use super::rows::unavailable;
+use super::rows::{read_denial, unavailable};
 use super::tx::{Known, SqliteTx};
 use crate::sql;
 
 const MAX_BATCH: usize = 1024;
 
 pub(super) type Answer = Result<Result<Done, Refused>, StoreError>;
+
+/// The callers of one committed batch, each with its answer.
+pub(super) type Answered = Vec<(oneshot::Sender<Answer>, Answer)>;
+
+/// Hands the answers of each batch to their callers, inside the runtime where waking is cheap.
+pub(super) async fn hand_out(mut batches: mpsc::UnboundedReceiver<Answered>) {
+    while let Some(batch) = batches.recv().await {
+        for (caller, answer) in batch {
+            // A caller that went away does not undo what was committed.
+            let _ = caller.send(answer);
+        }
+    }
+}
 
 pub(super) enum Job {
     Apply(Box<Command>, oneshot::Sender<Answer>),
@@ -62,14 +75,21 @@ pub(super) struct Writer {
     connection: Connection,
     clock: Arc<dyn Clock>,
     shared: Arc<Shared>,
+    answered: mpsc::UnboundedSender<Answered>,
     head: Head,
     /// `None` after a batch was given up: what was known may no longer be so.
     known: Option<Known>,
 }
 
 impl Writer {
-    pub(super) fn new(connection: Connection, clock: Arc<dyn Clock>, shared: Arc<Shared>, head: Head) -> Self {
-        Self { connection, clock, shared, head, known: None }
+    pub(super) fn new(
+        connection: Connection,
+        clock: Arc<dyn Clock>,
+        shared: Arc<Shared>,
+        answered: mpsc::UnboundedSender<Answered>,
+        head: Head,
+    ) -> Self {
+        Self { connection, clock, shared, answered, head, known: None }
     }
 
     /// Runs until every sender is gone.
@@ -88,11 +108,11 @@ impl Writer {
                 next = if commands.len() < MAX_BATCH { jobs.try_recv().ok() } else { None };
             }
             if !commands.is_empty() {
-                let results = self.run_batch(std::mem::take(&mut commands));
-                for (answer, result) in answers.drain(..).zip(results) {
-                    // A caller that went away does not undo what was committed.
-                    let _ = answer.send(result);
-                }
+                let results = self.run_batch(&commands);
+                commands.clear();
+                // One message for the whole batch: waking callers one by one from here would cost a system
+                // call each.
+                let _ = self.answered.send(answers.drain(..).zip(results).collect());
             }
             if !probes.is_empty() {
                 let result = self.probe();
@@ -103,30 +123,30 @@ impl Writer {
         }
     }
 
-    fn run_batch(&mut self, commands: Vec<Command>) -> Vec<Answer> {
+    fn run_batch(&mut self, commands: &[Command]) -> Vec<Answer> {
         let count = commands.len();
         // Only a row that cannot be read is worth a second try one by one: the others in the batch are then
         // not held up by it. A store that cannot be written fails all of them.
-        match self.commit(commands.clone()) {
+        match self.commit(commands) {
             Ok(results) => results.into_iter().map(Ok).collect(),
             Err(StoreError::Corrupt(_)) if count > 1 => {
-                let alone = |command| self.commit(vec![command]).map(Vec::into_iter);
+                let alone = |command| self.commit(std::slice::from_ref(command)).map(Vec::into_iter);
                 let one = |result: Result<std::vec::IntoIter<_>, _>| {
                     result.and_then(|mut results| results.next().ok_or(StoreError::Closed))
                 };
-                commands.into_iter().map(alone).map(one).collect()
+                commands.iter().map(alone).map(one).collect()
             }
             Err(error) => vec![Err(error); count],
         }
     }
 
     /// All of it or nothing.
-    fn commit(&mut self, commands: Vec<Command>) -> Result<Vec<Result<Done, Refused>>, StoreError> {
+    fn commit(&mut self, commands: &[Command]) -> Result<Vec<Result<Done, Refused>>, StoreError> {
         let started = Instant::now();
         let count = commands.len() as u64;
         let mut known = match self.known.take() {
             Some(known) => known,
-            None => load_known(&self.connection)?,
+            None => load_known(&self.connection, self.clock.now())?,
         };
         let written = self.write(&mut known, commands);
         let Written { results, committed, touched, swept, head } = match written {
@@ -160,7 +180,7 @@ impl Writer {
     }
 
     /// From BEGIN to COMMIT; on an error the transaction may still be open.
-    fn write(&mut self, known: &mut Known, commands: Vec<Command>) -> Result<Written, StoreError> {
+    fn write(&mut self, known: &mut Known, commands: &[Command]) -> Result<Written, StoreError> {
         let now = self.clock.now().max(self.head.at);
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| unavailable(&error))?;
         let mut tx = SqliteTx {
@@ -211,14 +231,17 @@ fn append_events(
     Ok((committed, head))
 }
 
-fn load_known(connection: &Connection) -> Result<Known, StoreError> {
+fn load_known(connection: &Connection, now: Timestamp) -> Result<Known, StoreError> {
+    let oldest = now.as_millis() - i64::try_from(DENIAL_MEMORY_MS).unwrap_or(i64::MAX);
     let read = || {
         let mut statement = connection.prepare_cached(sql::PENDING_BY_CLIENT)?;
         let rows = statement.query_map([], |row| Ok((KeyId::from_random(row.get(0)?), row.get(1)?)))?;
-        rows.collect::<rusqlite::Result<_>>()
+        let pending = rows.collect::<rusqlite::Result<_>>()?;
+        let mut statement = connection.prepare_cached(sql::RECENT_DENIALS)?;
+        let rows = statement.query_map(params![oldest], read_denial)?;
+        Ok(Known { pending, denials: rows.collect::<rusqlite::Result<_>>()?, ..Known::default() })
     };
-    let pending = read().map_err(|error: rusqlite::Error| unavailable(&error))?;
-    Ok(Known { pending, policies: Default::default() })
+    read().map_err(|error: rusqlite::Error| unavailable(&error))
 }
 
 /// SQLite answers at once, so a future over it is ready the first time it is asked.

@@ -220,8 +220,10 @@ pub(in super::super) struct Record {
     /// The same effect was asked for before and not allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prior: Option<PriorOut>,
-    #[schema(value_type = Object)]
-    showing: Showing,
+    /// Absent in the answer to a decision: whoever decided has just seen it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    showing: Option<Showing>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -233,6 +235,12 @@ pub(in super::super) struct PriorOut {
 
 impl Record {
     pub(in super::super) fn of(approval: &Approval) -> Self {
+        let request = &approval.request;
+        let showing = showing(&request.action, request.assessment.as_ref(), &request.words);
+        Self { showing: Some(showing), ..Self::without_showing(approval) }
+    }
+
+    pub(in super::super) fn without_showing(approval: &Approval) -> Self {
         let (request, outcome) = (&approval.request, approval.outcome.as_ref());
         let (title, preview) = title_and_preview(request);
         Self {
@@ -267,7 +275,7 @@ impl Record {
                 status: prior.status.as_str().to_owned(),
                 at: prior.at.as_secs_ceil(),
             }),
-            showing: showing(&request.action, request.assessment.as_ref(), &request.words),
+            showing: None,
         }
     }
 }
