@@ -53,6 +53,10 @@ impl Clock for SystemClock {
             }
         })
     }
+
+    fn sleep_for(&self, millis: u64) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::time::sleep(Duration::from_millis(millis)))
+    }
 }
 
 fn wall_millis() -> i64 {

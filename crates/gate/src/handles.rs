@@ -348,10 +348,14 @@ async fn inner_get(inner: &Inner, id: ApprovalId) -> Result<Arc<Approval>, GateE
 async fn wait(inner: &Inner, id: ApprovalId, until: Timestamp) -> Result<Arc<Approval>, GateError> {
     // Registered before the state is read: what ends in between is not missed.
     let mut waiting = inner.waiters.register(id);
-    let approval = inner_get(inner, id).await?;
-    if approval.status() != Status::Pending {
-        return Ok(approval);
-    }
+    let now = {
+        let approval = inner_get(inner, id).await?;
+        if approval.status() != Status::Pending {
+            return Ok(approval);
+        }
+        // The approval is not held while parked: a hundred thousand waiters would keep as many in memory.
+        inner.clock.now()
+    };
     let mut closing = inner.closing.subscribe();
     let closed = async {
         // An error means the gate is gone, which is closed too.
@@ -362,8 +366,8 @@ async fn wait(inner: &Inner, id: ApprovalId, until: Timestamp) -> Result<Arc<App
             Ok(ended) => Ok(ended),
             Err(_) => inner_get(inner, id).await,
         },
-        () = inner.clock.sleep_until(until) => inner_get(inner, id).await,
-        () = closed => Ok(approval),
+        () = inner.clock.sleep_for(now.millis_until(until)) => inner_get(inner, id).await,
+        () = closed => inner_get(inner, id).await,
     }
 }
 

@@ -20,7 +20,10 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Clock: Send + Sync + 'static {
     /// Never goes back while the process lives, whatever is done to the machine's clock.
     fn now(&self) -> Timestamp;
+    /// Until that instant by this clock, also when the machine's is set or sleeps meanwhile.
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'_, ()>;
+    /// For about that long, where nothing depends on the very instant: cheaper when many do it.
+    fn sleep_for(&self, millis: u64) -> BoxFuture<'_, ()>;
 }
 
 /// The store did not do what was asked. Nothing of it happened; nothing may be allowed because of it.

@@ -36,4 +36,8 @@ impl Clock for SimClock {
             let _ = now.wait_for(|now| *now >= at).await;
         })
     }
+
+    fn sleep_for(&self, millis: u64) -> BoxFuture<'_, ()> {
+        self.sleep_until(self.now().plus_millis(millis))
+    }
 }
