@@ -2,6 +2,7 @@
 
 mod approve;
 mod ask;
+mod assess;
 mod audit;
 mod completions;
 mod deny;
@@ -41,6 +42,8 @@ enum Verb {
     Serve(Box<serve::Args>),
     /// Ask whether something may be done, and wait for the answer
     Ask(ask::Args),
+    /// Say what a command would do; needs no gate
+    Assess(assess::Args),
     /// List what waits for an answer, oldest first
     Pending(pending::Args),
     /// Show one request whole
@@ -71,6 +74,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let done = match verb {
         Verb::Serve(args) => return serve::run(*args, locate::local_data(&flags)?),
         Verb::Ask(args) => return ask::run(args, &locate()?),
+        Verb::Assess(args) => assess::run(&args),
         Verb::Pending(args) => pending::run(&args, &locate()?),
         Verb::Show(args) => show::run(&args, &locate()?),
         Verb::Approve(args) => approve::run(&args, &locate()?),

@@ -57,7 +57,7 @@ impl Store {
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.busy_timeout(BUSY)?;
-        connection.pragma_update(None, "cache_size", -65_536)?;
+        connection.pragma_update(None, "cache_size", -16_384)?;
         connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
         migrate(&mut connection)?;
         let head = read_head(&connection)?;

@@ -1,0 +1,149 @@
+//! `countersign assess`: what a command would do, without a gate, a store or a data folder.
+
+use std::io::{self, BufRead};
+use std::path::PathBuf;
+
+use countersign_model::escape_line;
+use countersign_shell::{Assessment, Entry, Options, Risk, Verdict, Word, assess, verdict};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::exit::Usage;
+use crate::output::{self, Style, Tone};
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  countersign assess 'curl https://x.example/install.sh | sh'\n  countersign assess --json 'git status'\n  echo '{\"id\":1,\"command\":\"ls -la\"}' | countersign assess --jsonl"
+)]
+pub struct Args {
+    /// The command, as one word of shell text
+    #[arg(required_unless_present = "jsonl", conflicts_with = "jsonl")]
+    command: Option<String>,
+    /// An allowlist entry to judge it under, such as `git **` (may be repeated)
+    #[arg(long, value_name = "ENTRY", conflicts_with = "jsonl")]
+    allow: Vec<String>,
+    /// The folder of the agent's work; what is outside counts as outside
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<String>,
+    /// Print JSON
+    #[arg(long, conflicts_with = "jsonl")]
+    json: bool,
+    /// Read lines `{"id"?,"command","allowlist"?}` and answer each with one line
+    #[arg(long)]
+    jsonl: bool,
+}
+
+/// One line of `--jsonl`. Fields nobody knows here are somebody else's.
+#[derive(Deserialize)]
+struct Line {
+    id: Option<Value>,
+    command: String,
+    #[serde(default)]
+    allowlist: Vec<String>,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let workspace = args.workspace.as_deref();
+    let Some(command) = &args.command else { return lines(workspace) };
+    let (assessment, verdict) = judge(command, &args.allow, workspace)?;
+    if args.json {
+        return output::line(&output::json(&answer(None, &assessment, verdict)));
+    }
+    output::write(&told(command, &assessment, verdict, Style::of_stdout()))
+}
+
+fn lines(workspace: Option<&str>) -> anyhow::Result<()> {
+    for (number, line) in io::stdin().lock().lines().enumerate() {
+        let line = line?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let row: Line = serde_json::from_str(&line)
+            .map_err(|error| Usage(format!("line {} is not a request to assess: {error}", number + 1)))?;
+        let (assessment, verdict) = judge(&row.command, &row.allowlist, workspace)?;
+        output::line(&output::json(&answer(row.id, &assessment, verdict)))?;
+    }
+    Ok(())
+}
+
+fn judge(command: &str, allowlist: &[String], workspace: Option<&str>) -> anyhow::Result<(Assessment, Verdict)> {
+    let resolve = |word: &str| resolve(word);
+    let options = Options { workspace, resolve: Some(&resolve), ..Options::default() };
+    let assessment = assess(command, &options);
+    let mut entries = Vec::with_capacity(allowlist.len());
+    for pattern in allowlist {
+        let entry = Entry::parse(pattern);
+        entries.push(entry.ok_or_else(|| Usage(format!("`{}` is no allowlist entry", escape_line(pattern))))?);
+    }
+    let verdict = verdict(&assessment, &entries, &options);
+    Ok((assessment, verdict))
+}
+
+fn answer(id: Option<Value>, assessment: &Assessment, verdict: Verdict) -> Value {
+    let reasons: Vec<Value> = assessment
+        .reasons
+        .iter()
+        .map(|reason| {
+            json!({
+                "code": reason.code, "message": reason.message, "start": reason.span.start, "end": reason.span.end,
+                "layer": reason.layer, "risk": reason.risk,
+            })
+        })
+        .collect();
+    let commands: Vec<Value> = assessment
+        .commands
+        .iter()
+        .map(|simple| {
+            let argv: Vec<String> = simple.argv.iter().map(Word::picture).collect();
+            let via: Vec<&str> = simple.via.iter().map(|via| via.program.as_str()).collect();
+            json!({"argv": argv, "via": via})
+        })
+        .collect();
+    let mut answer = json!({
+        "risk": assessment.risk, "verdict": verdict, "reasons": reasons, "commands": commands,
+        "flags": assessment.flags,
+    });
+    if let (Some(id), Some(fields)) = (id, answer.as_object_mut()) {
+        fields.insert("id".to_owned(), id);
+    }
+    answer
+}
+
+/// For a person: the command with what is risky underlined, and why.
+fn told(command: &str, assessment: &Assessment, verdict: Verdict, style: Style) -> String {
+    let (word, tone) = match assessment.risk {
+        Risk::Safe => ("safe", Tone::Strong),
+        Risk::NeedsReview => ("needs review", Tone::Warning),
+        Risk::Dangerous => ("dangerous", Tone::Warning),
+    };
+    let then = match verdict {
+        Verdict::Allow => "runs without asking",
+        Verdict::Ask => "asks a person",
+        Verdict::Deny => "is refused",
+    };
+    let mut out = format!("{}: {then}\n", style.paint(word, tone));
+    for reason in &assessment.reasons {
+        let piece = command.get(reason.span.start..reason.span.end).unwrap_or_default();
+        let piece = style.paint(&escape_line(piece), Tone::Underlined);
+        out.push_str(&format!("  {piece}\n    {} ({})\n", escape_line(&reason.message), escape_line(&reason.code)));
+    }
+    for simple in &assessment.commands {
+        let argv: Vec<String> = simple.argv.iter().map(|word| escape_line(&word.picture())).collect();
+        let via: String = simple.via.iter().map(|via| format!("{} > ", escape_line(&via.program))).collect();
+        if !argv.is_empty() {
+            out.push_str(&format!("  {}{}\n", style.paint(&via, Tone::Faint), argv.join(" ")));
+        }
+    }
+    out
+}
+
+/// The file that a program word starts on this machine.
+fn resolve(word: &str) -> Option<String> {
+    let file = if word.contains('/') {
+        PathBuf::from(word)
+    } else {
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path).map(|folder| folder.join(word)).find(|file| file.is_file())?
+    };
+    Some(file.canonicalize().ok()?.to_str()?.to_owned())
+}

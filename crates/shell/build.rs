@@ -1,0 +1,18 @@
+//! Compiles the knowledge in `rules/` into tables. A list of calls: each layer has its own module in `build/`.
+
+#[path = "build/dangers.rs"]
+mod dangers;
+#[path = "build/programs.rs"]
+mod programs;
+#[path = "build/wrappers.rs"]
+mod wrappers;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=rules");
+    dangers::generate()?;
+    programs::generate()?;
+    wrappers::generate()?;
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! Puts the layers together: one text in, one assessment out.
+
+use crate::command::Simple;
+use crate::danger::{Rules, Scope};
+use crate::expand::text::base_name;
+use crate::input;
+use crate::offer::{self, Offer};
+use crate::reason::{Layer, Reason, Risk};
+use crate::walk::{self, Constructs, Role, Walk};
+use crate::word::{Span, Word};
+
+/// From a program word to the file it starts, absolute and without links.
+pub type Resolve = dyn Fn(&str) -> Option<String>;
+
+/// What the caller knows and the text does not say.
+#[derive(Clone, Copy, Default)]
+pub struct Options<'o> {
+    /// The directory that belongs to the agent's work, absolute.
+    pub workspace: Option<&'o str>,
+    /// The user's own rules, beside the built-in ones.
+    pub rules: Option<&'o Rules>,
+    /// Which file a program word starts on this machine.
+    pub resolve: Option<&'o Resolve>,
+}
+
+impl std::fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options").field("workspace", &self.workspace).field("resolve", &self.resolve.is_some()).finish()
+    }
+}
+
+/// What the text would do.
+#[derive(Debug)]
+#[must_use]
+pub struct Assessment {
+    pub risk: Risk,
+    /// In the order of the text.
+    pub reasons: Vec<Reason>,
+    pub commands: Vec<Simple>,
+    /// Whether allowlist entries may speak for it at all.
+    pub coverable: bool,
+    pub flags: Flags,
+    /// The narrowest entry that would cover it next time, or why there is none.
+    pub offer: Offer,
+    pub(crate) parts: Vec<Part>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Flags {
+    pub writes: bool,
+    pub network: bool,
+    pub privilege: bool,
+    pub inline_code: bool,
+    pub dynamic: bool,
+}
+
+/// What covering needs to know of each command, as long as `commands`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Part {
+    pub role: Role,
+    /// The highest risk that is said of this command itself.
+    pub risk: Option<Risk>,
+    /// Said by the syntax or input layer: only an exact entry speaks for it.
+    pub exact_only: bool,
+}
+
+pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
+    if let Some(reason) = input::unshowable(text) {
+        return refused(reason);
+    }
+    let strange = input::strange_characters(text);
+    let scope = Scope { workspace: options.workspace };
+    let mut walk = walk::walk(text, scope, options.rules);
+    let mut parts = parts(&walk);
+    let mut coverable = coverable(&walk.constructs) && strange.is_none() && !walk.empty;
+    let mut reasons: Vec<Reason> = Vec::new();
+    for finding in walk.findings.drain(..) {
+        let simple = finding.simple.and_then(|at| walk.simples.get(at));
+        match finding.simple.and_then(|at| parts.get_mut(at)).zip(simple) {
+            Some((part, simple)) => {
+                part.risk = part.risk.max(Some(finding.reason.risk));
+                part.exact_only |= exact_only(&finding.reason, simple);
+            }
+            None => coverable = false,
+        }
+        reasons.push(finding.reason);
+    }
+    reasons.extend(strange);
+    if walk.empty {
+        let span = Span { start: 0, end: text.len() };
+        let message = "there is no command here".to_owned();
+        reasons.push(input::input_reason("empty", message, span, Risk::NeedsReview));
+    }
+    let together = crate::danger::judge_script(&walk.simples, &scope);
+    coverable &= together.is_empty();
+    reasons.extend(together);
+    for reason in &mut reasons {
+        reason.span = within(text, reason.span);
+    }
+    finish(walk, parts, reasons, coverable)
+}
+
+/// A span on whole characters of the text: a parser that stops at a broken end may point one byte past it.
+fn within(text: &str, span: Span) -> Span {
+    let start = text.floor_char_boundary(span.start);
+    Span { start, end: text.ceil_char_boundary(span.end.min(text.len())).max(start) }
+}
+
+/// Text tools whose script can run programs.
+const SCRIPTED: &[&str] = &["sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq"];
+
+/// Whether only an entry for exactly this argv speaks for a command of which this is said: an entry names a program,
+/// not what that program is told to run nor the secrets it is told to read.
+fn exact_only(reason: &Reason, simple: &Simple) -> bool {
+    match reason.code.as_str() {
+        _ if matches!(reason.layer, Layer::Syntax | Layer::Input) => true,
+        "sensitive_path" | "dumps_environment" => true,
+        "runs_programs" => {
+            let program = simple.argv.first().and_then(Word::known).unwrap_or_default();
+            let option = simple.argv.iter().any(|word| word.span == reason.span && word.picture().starts_with('-'));
+            option || SCRIPTED.contains(&base_name(program))
+        }
+        _ => false,
+    }
+}
+
+fn finish(walk: Walk, parts: Vec<Part>, mut reasons: Vec<Reason>, coverable: bool) -> Assessment {
+    reasons.sort_by(|a, b| (a.span.start, b.risk, &a.code).cmp(&(b.span.start, a.risk, &b.code)));
+    reasons.dedup_by(|a, b| a.code == b.code && a.span == b.span);
+    let risk = reasons.iter().map(|reason| reason.risk).max().unwrap_or(Risk::Safe);
+    let flags = flags(&walk, &reasons);
+    let offer = offer::narrowest(&walk.simples, &parts, risk, coverable);
+    Assessment { risk, reasons, commands: walk.simples, coverable, flags, offer, parts }
+}
+
+fn refused(reason: Reason) -> Assessment {
+    Assessment {
+        risk: reason.risk,
+        offer: Offer::Refused("text that cannot be shown is never allowed".to_owned()),
+        reasons: vec![reason],
+        commands: Vec::new(),
+        coverable: false,
+        flags: Flags::default(),
+        parts: Vec::new(),
+    }
+}
+
+fn parts(walk: &Walk) -> Vec<Part> {
+    walk.roles.iter().map(|role| Part { role: *role, ..Part::default() }).collect()
+}
+
+fn coverable(constructs: &Constructs) -> bool {
+    let Constructs {
+        substitution,
+        process,
+        background,
+        file_redirect,
+        dangerous_assignment,
+        shadowing,
+        unparsable,
+        inline_code: _,
+    } = *constructs;
+    !(substitution || process || background || file_redirect || dangerous_assignment || shadowing || unparsable)
+}
+
+fn flags(walk: &Walk, reasons: &[Reason]) -> Flags {
+    let said =
+        |needles: &[&str]| reasons.iter().any(|reason| needles.iter().any(|needle| reason.code.contains(needle)));
+    Flags {
+        writes: walk.constructs.file_redirect || said(&["write", "delete", "remove"]),
+        network: said(&["network", "remote", "download", "exfil"]),
+        privilege: walk.simples.iter().any(|simple| simple.via.iter().any(|via| via.privileged)),
+        inline_code: walk.constructs.inline_code,
+        dynamic: walk.simples.iter().any(|simple| simple.argv.iter().any(Word::is_dynamic)),
+    }
+}

@@ -1,0 +1,346 @@
+//! One command read for the rules: its program's name, its options with their values, its operands, the files it
+//! touches, the variables it sets, the code it carries.
+//!
+//! A reader for rules that look for danger: where it is unsure it would rather see an option than miss one. It must not
+//! be used to find a command safe.
+
+use super::rule::{Dialect, Program, Trait};
+use crate::command::{RedirectKind, Simple, Stdin, Target};
+use crate::word::{Span, Word};
+use std::borrow::Cow;
+
+/// A piece of the command as the rules see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    pub text: &'a str,
+    /// The word, where the piece is all of it.
+    pub word: Option<&'a Word>,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// Without dashes.
+    pub name: &'a str,
+    pub short: bool,
+    pub value: Option<Piece<'a>>,
+    pub span: Span,
+}
+
+#[derive(Debug)]
+pub struct Facts<'a> {
+    pub simple: &'a Simple,
+    pub program: Option<&'a Program>,
+    /// The program's base name; empty when there is none or it is unknown.
+    pub name: &'a str,
+    pub words: Vec<Piece<'a>>,
+    pub options: Vec<Given<'a>>,
+    pub operands: Vec<Piece<'a>>,
+    /// Files it would write and read, variables it sets, code it carries.
+    pub writes: Vec<Piece<'a>>,
+    pub reads: Vec<Piece<'a>>,
+    pub assignments: Vec<(&'a str, Piece<'a>)>,
+    pub code: Vec<Piece<'a>>,
+}
+
+/// What each word looks like, kept apart so that facts can borrow it.
+pub fn pictures(simple: &Simple) -> Vec<Cow<'_, str>> {
+    let picture = |word| match word {
+        &Word { value: crate::word::Value::Known(ref text) | crate::word::Value::Glob(ref text), .. } => {
+            Cow::Borrowed(text.as_str())
+        }
+        word => Cow::Owned(word.picture()),
+    };
+    simple.argv.iter().map(picture).collect()
+}
+
+/// The last part of a path, without what Windows adds.
+pub fn base_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".exe").unwrap_or(name)
+}
+
+impl<'a> Facts<'a> {
+    pub fn read(simple: &'a Simple, pictures: &'a [Cow<'a, str>], program: Option<&'a Program>) -> Self {
+        let words: Vec<Piece<'a>> = simple
+            .argv
+            .iter()
+            .zip(pictures)
+            .map(|(word, text)| Piece { text, word: Some(word), span: word.span })
+            .collect();
+        let name = words.first().map_or("", |word| base_name(word.text));
+        let mut facts = Self {
+            simple,
+            program,
+            name,
+            words,
+            options: Vec::new(),
+            operands: Vec::new(),
+            writes: Vec::new(),
+            reads: Vec::new(),
+            assignments: Vec::new(),
+            code: Vec::new(),
+        };
+        facts.read_arguments();
+        facts.writes = facts.find_writes();
+        facts.reads = facts.find_reads();
+        facts.assignments = facts.find_assignments();
+        facts.code = facts.find_code();
+        facts
+    }
+
+    fn read_arguments(&mut self) {
+        let dialect = self.program.map_or(Dialect::Gnu, |program| program.dialect);
+        let limit = self.program.and_then(|program| program.operands).unwrap_or(usize::MAX);
+        let mut position = 1;
+        while let Some(piece) = self.words.get(position).copied() {
+            position += 1;
+            let next = self.words.get(position).copied();
+            if self.operands.len() >= limit {
+                self.operands.push(piece);
+                continue;
+            }
+            let took = match dialect {
+                Dialect::Keys => self.read_key(piece),
+                Dialect::Single => self.read_single(piece, next),
+                Dialect::Tar if position == 2 && !piece.text.starts_with('-') => {
+                    self.read_cluster(piece.text, piece, next)
+                }
+                Dialect::Gnu | Dialect::Tar if piece.text == "--" => {
+                    self.operands.extend(self.words.iter().skip(position));
+                    return;
+                }
+                Dialect::Gnu | Dialect::Tar => match piece.text.strip_prefix("--") {
+                    Some(long) => self.read_long(long, piece, next),
+                    None => match piece.text.strip_prefix('-') {
+                        Some(cluster) if !cluster.is_empty() => self.read_cluster(cluster, piece, next),
+                        _ => {
+                            self.operands.push(piece);
+                            false
+                        }
+                    },
+                },
+            };
+            if took {
+                position += 1;
+            }
+        }
+    }
+
+    fn takes(&self, name: &str, dashes: usize) -> bool {
+        let listed = |option: &Cow<'_, str>| {
+            let bare = option.trim_start_matches('-');
+            bare == name && (option.len() - bare.len()).min(2) == dashes
+        };
+        self.program.is_some_and(|program| program.takes.iter().any(listed))
+    }
+
+    fn read_key(&mut self, piece: Piece<'a>) -> bool {
+        match piece.text.split_once('=') {
+            Some((name, value)) => {
+                let value = Some(Piece { text: value, word: None, span: piece.span });
+                self.options.push(Given { name, short: false, value, span: piece.span });
+            }
+            None => self.operands.push(piece),
+        }
+        false
+    }
+
+    fn read_single(&mut self, piece: Piece<'a>, next: Option<Piece<'a>>) -> bool {
+        let name = piece.text.trim_start_matches('-');
+        if name.len() == piece.text.len() || name.is_empty() {
+            self.operands.push(piece);
+            return false;
+        }
+        if let Some((name, value)) = name.split_once('=') {
+            let value = Some(Piece { text: value, word: None, span: piece.span });
+            self.options.push(Given { name, short: false, value, span: piece.span });
+            return false;
+        }
+        let takes = self.takes(name, 1) || self.takes(name, 2);
+        let value = if takes { next } else { None };
+        self.options.push(Given { name, short: false, value, span: piece.span });
+        value.is_some()
+    }
+
+    fn read_long(&mut self, long: &'a str, piece: Piece<'a>, next: Option<Piece<'a>>) -> bool {
+        if let Some((name, value)) = long.split_once('=') {
+            let value = Some(Piece { text: value, word: None, span: piece.span });
+            self.options.push(Given { name, short: false, value, span: piece.span });
+            return false;
+        }
+        let value = if self.takes(long, 2) { next } else { None };
+        self.options.push(Given { name: long, short: false, value, span: piece.span });
+        value.is_some()
+    }
+
+    fn read_cluster(&mut self, cluster: &'a str, piece: Piece<'a>, next: Option<Piece<'a>>) -> bool {
+        let mut rest = cluster;
+        while let Some(letter) = rest.chars().next() {
+            let (name, after) = rest.split_at(letter.len_utf8());
+            if self.takes(name, 1) {
+                let inside = (!after.is_empty()).then_some(Piece { text: after, word: None, span: piece.span });
+                let value = inside.or(next);
+                self.options.push(Given { name, short: true, value, span: piece.span });
+                return inside.is_none() && next.is_some();
+            }
+            self.options.push(Given { name, short: true, value: None, span: piece.span });
+            rest = after;
+        }
+        false
+    }
+
+    /// The option, if it is there under one of these spellings (`-r|--recursive`).
+    pub fn option(&self, spellings: &str) -> Option<&Given<'a>> {
+        self.options.iter().find(|given| spellings.split('|').any(|spelling| self.spells(given, spelling, true)))
+    }
+
+    pub fn option_exactly(&self, spellings: &str) -> Option<&Given<'a>> {
+        self.options.iter().find(|given| spellings.split('|').any(|spelling| self.spells(given, spelling, false)))
+    }
+
+    pub fn spells(&self, given: &Given<'_>, spelling: &str, abbreviated: bool) -> bool {
+        let bare = spelling.trim_start_matches('-');
+        match self.program.map_or(Dialect::Gnu, |program| program.dialect) {
+            Dialect::Single | Dialect::Keys => given.name == bare.trim_end_matches('='),
+            Dialect::Gnu | Dialect::Tar => {
+                let short = spelling.len() - bare.len() == 1 && bare.chars().count() == 1;
+                if short || given.short {
+                    return short == given.short && given.name == bare;
+                }
+                given.name == bare
+                    || (abbreviated
+                        && !given.name.is_empty()
+                        && bare.starts_with(given.name)
+                        && !self.exact(given.name))
+            }
+        }
+    }
+
+    fn exact(&self, name: &str) -> bool {
+        self.program.is_some_and(|program| program.exact.iter().any(|option| option.trim_start_matches('-') == name))
+    }
+
+    pub fn has_trait(&self, which: Trait) -> bool {
+        self.program.is_some_and(|program| program.traits.contains(&which))
+    }
+
+    /// The files named by a list such as `["operands", "-o"]`.
+    fn named(&self, list: &[Cow<'a, str>], to: &mut Vec<Piece<'a>>) {
+        for what in list {
+            match what.as_ref() {
+                "operands" => to.extend(&self.operands),
+                "rest" => to.extend(self.operands.iter().skip(1)),
+                "first" => to.extend(self.operands.first()),
+                "second" => to.extend(self.operands.get(1)),
+                "last" if self.operands.len() > 1 => to.extend(self.operands.last()),
+                "plus" => to.extend(self.operands.iter().filter(|piece| piece.text.starts_with('+'))),
+                "sources" => to.extend(self.operands.iter().take(self.operands.len().saturating_sub(1))),
+                option => {
+                    let given = self.options.iter().filter(|given| self.spells(given, option, true));
+                    to.extend(given.filter_map(|given| given.value));
+                }
+            }
+        }
+    }
+
+    fn find_writes(&self) -> Vec<Piece<'a>> {
+        let mut found = self
+            .redirected(|kind| matches!(kind, RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite));
+        if let Some(program) = self.program {
+            self.named(&program.writes, &mut found);
+        }
+        found
+    }
+
+    fn find_reads(&self) -> Vec<Piece<'a>> {
+        let mut found = self.redirected(|kind| matches!(kind, RedirectKind::Read | RedirectKind::ReadWrite));
+        match self.program.and_then(|program| program.reads.as_ref()) {
+            Some(list) => self.named(list, &mut found),
+            None if self.has_trait(Trait::Prints) => {}
+            None => found.extend(self.operands.iter().filter(|piece| piece.text.contains('/'))),
+        }
+        found
+    }
+
+    pub fn redirected(&self, which: impl Fn(RedirectKind) -> bool) -> Vec<Piece<'a>> {
+        let mut found = Vec::new();
+        for redirect in &self.simple.redirects {
+            if let Target::File(word) = &redirect.target
+                && which(redirect.kind)
+            {
+                // A redirection's picture is only borrowed where the word is whole; what is known before the
+                // unknown part decides the rest.
+                let text = match &word.value {
+                    crate::word::Value::Known(text) | crate::word::Value::Glob(text) => text.as_str(),
+                    crate::word::Value::Dynamic(dynamic) => dynamic_path(dynamic),
+                };
+                found.push(Piece { text, word: Some(word), span: word.span });
+            }
+        }
+        found
+    }
+
+    /// `NAME` and value of everything that is set: in front of the command, or by `env`, `export` and the like.
+    fn find_assignments(&self) -> Vec<(&'a str, Piece<'a>)> {
+        let mut found: Vec<(&'a str, Piece<'a>)> = Vec::new();
+        for assignment in &self.simple.assignments {
+            let (text, word) = match &assignment.value {
+                Some(word) => match &word.value {
+                    crate::word::Value::Known(text) | crate::word::Value::Glob(text) => (text.as_str(), Some(word)),
+                    crate::word::Value::Dynamic(dynamic) => (dynamic.prefix.as_str(), Some(word)),
+                },
+                None => ("", None),
+            };
+            found.push((&assignment.name, Piece { text, word, span: assignment.span }));
+        }
+        if matches!(self.name, "env" | "export" | "declare" | "typeset" | "local" | "readonly" | "sudo" | "doas") {
+            for piece in self.words.iter().skip(1) {
+                let Some((name, value)) = piece.text.split_once('=') else {
+                    if self.name == "env" && !piece.text.starts_with('-') {
+                        break;
+                    }
+                    continue;
+                };
+                if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+                    found.push((name, Piece { text: value, word: piece.word, span: piece.span }));
+                }
+            }
+        }
+        found
+    }
+
+    /// Code that the command carries: arguments of its program, or what it reads from a here document.
+    fn find_code(&self) -> Vec<Piece<'a>> {
+        let mut found = Vec::new();
+        let Some(program) = self.program else { return found };
+        self.named(&program.code, &mut found);
+        if program.code.iter().any(|what| what == "stdin") {
+            let span = self.simple.span;
+            let mut add = |text: &'a Option<String>| {
+                if let Some(text) = text {
+                    found.push(Piece { text, word: None, span });
+                }
+            };
+            if let Stdin::Here(here) = &self.simple.stdin {
+                add(&here.text);
+            }
+            for redirect in &self.simple.redirects {
+                if let Target::Here(here) = &redirect.target {
+                    add(&here.text);
+                }
+            }
+        }
+        found
+    }
+
+    pub fn start(&self) -> Span {
+        self.words.first().map_or(self.simple.span, |word| word.span)
+    }
+}
+
+/// `$HOME/.bashrc` keeps its meaning without a copy of the text: the part after a lone leading `$HOME` is enough for
+/// the path tests, which are told about the home folder by the word itself.
+fn dynamic_path(dynamic: &crate::word::Dynamic) -> &str {
+    if dynamic.prefix.is_empty() { &dynamic.suffix } else { &dynamic.prefix }
+}

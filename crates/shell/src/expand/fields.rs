@@ -1,0 +1,125 @@
+//! Puts the pieces of a word together into the words it becomes.
+
+use crate::expand::text::is_pattern;
+use crate::word::{Dynamic, Source, Value};
+
+/// Collects pieces left to right; unquoted blanks end one field and begin the next.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    done: Vec<Value>,
+    /// Splits unquoted text and expands patterns: off for assignments, quotes and redirection targets.
+    split: bool,
+    before: String,
+    after: String,
+    sources: Vec<Source>,
+    splits: bool,
+    pattern: bool,
+    /// Something stands here, if only empty quotes.
+    present: bool,
+}
+
+impl Fields {
+    pub(crate) fn new(split: bool) -> Self {
+        Self {
+            done: Vec::new(),
+            split,
+            before: String::new(),
+            after: String::new(),
+            sources: Vec::new(),
+            splits: false,
+            pattern: false,
+            present: false,
+        }
+    }
+
+    /// Text as it stands: never split, never a pattern.
+    pub(crate) fn quoted(&mut self, text: &str) {
+        self.present = true;
+        self.append(text);
+    }
+
+    /// Literal text of the word itself, outside quotes.
+    pub(crate) fn literal(&mut self, text: &str) {
+        self.present |= !text.is_empty();
+        self.pattern |= self.split && is_pattern(text);
+        self.append(text);
+    }
+
+    /// Text that an unquoted expansion gave.
+    pub(crate) fn expanded(&mut self, text: &str) {
+        if !self.split {
+            return self.quoted(text);
+        }
+        let mut first = true;
+        for chunk in text.split([' ', '\t', '\n']) {
+            if !first {
+                self.end_field();
+            }
+            first = false;
+            self.literal(chunk);
+        }
+    }
+
+    pub(crate) fn unknown(&mut self, sources: impl IntoIterator<Item = Source>, quoted: bool) {
+        self.present = true;
+        self.after.clear();
+        self.splits |= self.split && !quoted;
+        for source in sources {
+            if !self.sources.contains(&source) {
+                self.sources.push(source);
+            }
+        }
+    }
+
+    pub(crate) fn value(&mut self, value: &Value, quoted: bool) {
+        match value {
+            Value::Known(text) | Value::Glob(text) if quoted => self.quoted(text),
+            Value::Known(text) | Value::Glob(text) => self.expanded(text),
+            Value::Dynamic(dynamic) => {
+                self.quoted(&dynamic.prefix);
+                self.unknown(dynamic.sources.iter().cloned(), quoted);
+                self.append(&dynamic.suffix);
+            }
+        }
+    }
+
+    /// Ends the field here; an empty one that nothing stands for vanishes.
+    pub(crate) fn end_field(&mut self) {
+        if !self.present {
+            return;
+        }
+        let before = std::mem::take(&mut self.before);
+        let after = std::mem::take(&mut self.after);
+        let sources = std::mem::take(&mut self.sources);
+        let value = if !sources.is_empty() {
+            Value::Dynamic(Dynamic { prefix: before, suffix: after, sources, splits: self.splits })
+        } else if self.pattern {
+            Value::Glob(before)
+        } else {
+            Value::Known(before)
+        };
+        self.done.push(value);
+        self.splits = false;
+        self.pattern = false;
+        self.present = false;
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<Value> {
+        self.end_field();
+        self.done
+    }
+
+    /// Everything as one value, for where no splitting happens.
+    pub(crate) fn single(mut self) -> Value {
+        self.end_field();
+        self.done.pop().unwrap_or_else(|| Value::Known(String::new()))
+    }
+
+    fn append(&mut self, text: &str) {
+        if self.sources.is_empty() {
+            self.before.push_str(text);
+        } else {
+            self.after.push_str(text);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Why a command has its risk.
+
+use crate::word::Span;
+
+/// Ordered: combining two risks is `max`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Risk {
+    Safe,
+    NeedsReview,
+    Dangerous,
+}
+
+/// Which layer says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    Input,
+    Syntax,
+    Program,
+    Danger,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Stable: `rm_recursive_root`, `unknown_option`.
+    pub code: String,
+    /// One plain sentence without a full stop, lower case.
+    pub message: String,
+    pub span: Span,
+    pub layer: Layer,
+    /// What this reason alone makes the command. Never `Safe`.
+    pub risk: Risk,
+}

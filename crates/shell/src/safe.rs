@@ -1,0 +1,327 @@
+//! Layer 3, safe programs: does this one command, as it stands, only read?
+//!
+//! Knowledge is in `rules/programs/*.toml`; this layer applies it and fails closed: what no table knows is a
+//! reason to ask. It knows nothing of other commands in the line, of allowlists or of what is dangerous.
+
+mod args;
+mod awk;
+mod check;
+mod environment;
+mod jq;
+mod paths;
+mod sed;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use args::{Args, Piece};
+use paths::Touch;
+use table::{Check, Denial, Grammar, Operands, Program};
+
+use crate::command::{Redirect, RedirectKind, Simple, Stdin, Target};
+use crate::reason::{Layer, Reason, Risk};
+use crate::word::{Source, Span, Value, Word};
+
+pub(crate) use paths::sensitive;
+
+/// Why this command is more than a reader; nothing when it only reads, starts nothing, talks to nobody and
+/// touches no secret.
+pub fn judge(simple: &Simple) -> Vec<Reason> {
+    let mut told = Told::default();
+    environment::judge(simple, &mut told);
+    for redirect in &simple.redirects {
+        told.redirect(redirect);
+    }
+    if let Some((program, words)) = simple.argv.split_first() {
+        told.program(simple, program, words);
+    }
+    told.reasons
+}
+
+/// Reasons as they are found.
+#[derive(Debug, Default)]
+struct Told {
+    reasons: Vec<Reason>,
+}
+
+impl Told {
+    fn say(&mut self, code: &str, message: impl Into<String>, span: Span) {
+        self.reasons.push(Reason {
+            code: code.to_owned(),
+            message: message.into(),
+            span,
+            layer: Layer::Program,
+            risk: Risk::NeedsReview,
+        });
+    }
+
+    fn deny(&mut self, number: u16, span: Span) {
+        let (code, reason) = Denial::words(number);
+        self.say(code, reason, span);
+    }
+
+    fn redirect(&mut self, redirect: &Redirect) {
+        let Target::File(word) = &redirect.target else { return };
+        match redirect.kind {
+            RedirectKind::Read => self.path(Piece { word, text: word.known() }, Touch::Contents),
+            RedirectKind::Duplicate | RedirectKind::HereDoc | RedirectKind::HereString => {}
+            RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => {
+                if word.known() != Some("/dev/null") {
+                    self.say("writes_files", "writes to a file", redirect.span);
+                }
+            }
+        }
+    }
+
+    /// Holds a path against the sensitive ones.
+    fn path(&mut self, piece: Piece<'_>, touch: Touch) {
+        let reason = match (&piece.word.value, piece.text) {
+            (_, Some(text)) => paths::touched(text, touch),
+            (Value::Dynamic(dynamic), None) => match dynamic.sources.as_slice() {
+                [Source::OneOf(values)] => values
+                    .iter()
+                    .find_map(|value| paths::touched(&format!("{}{value}{}", dynamic.prefix, dynamic.suffix), touch)),
+                _ => paths::touched(&piece.word.picture(), touch),
+            },
+            (Value::Known(_) | Value::Glob(_), None) => paths::touched(&piece.word.picture(), touch),
+        };
+        if let Some(reason) = reason {
+            self.say("sensitive_path", reason, piece.word.span);
+        }
+    }
+
+    fn program(&mut self, simple: &Simple, word: &Word, words: &[Word]) {
+        let Some(name) = word.known() else {
+            self.say("unknown_program", "which program this is depends on run time", word.span);
+            return;
+        };
+        let Some(bare) = bare_name(name) else {
+            self.say("unknown_program", "not a program of this system's folders", word.span);
+            return;
+        };
+        let Some(program) = Program::find(bare) else {
+            self.say("unknown_program", format!("`{bare}` is not a known read-only program"), word.span);
+            return;
+        };
+        for word in words {
+            environment::secret_variable(word, self);
+        }
+        let Some(grammar) = program.grammar() else { return };
+        if is_exactly(grammar, words) && !simple.more_arguments {
+            return;
+        }
+        let before = self.reasons.len();
+        let has_subs = !program.subs().is_empty();
+        let args = Args::read(grammar, words, has_subs, self);
+        let rest = words.get(args.read..).unwrap_or(&[]);
+        if has_subs {
+            self.subcommand(simple, program, word, rest);
+        } else {
+            if grammar.operands == Operands::None && grammar.needs.is_empty() && !grammar.exact.is_empty() {
+                // Only known in a few exact forms, and this is none of them.
+                if self.reasons.len() == before {
+                    self.say(
+                        "runs_programs",
+                        format!("`{bare}` does more than read, except to tell its version"),
+                        word.span,
+                    );
+                }
+                return;
+            }
+            self.command(simple, grammar, &args, word);
+        }
+    }
+
+    fn subcommand(&mut self, simple: &Simple, program: &'static Program, word: &Word, rest: &[Word]) {
+        let Some(first) = rest.first() else {
+            self.say("unknown_subcommand", format!("`{}` without a read-only subcommand", program.name()), word.span);
+            return;
+        };
+        // `docker compose -f x.yml ps`: the options of a group stand between its name and the rest.
+        let group = program.subs().iter().find(|sub| {
+            let mut words = sub.words();
+            words.next() == first.known()
+                && words.next().is_none()
+                && sub.grammar().is_some_and(|grammar| grammar.check == Check::Group)
+        });
+        let skipped = match group.and_then(table::Sub::grammar) {
+            Some(grammar) => Args::read(grammar, rest.get(1..).unwrap_or(&[]), true, self).read,
+            None => 0,
+        };
+        let word_at = |at: usize| rest.get(if at == 0 { 0 } else { at + skipped });
+        let fits = |wanted: &str, given: Option<&Word>| {
+            let Some(given) = given.and_then(Word::known) else { return false };
+            // `az signalr key list`: a pattern does not speak for keys and secrets.
+            wanted == given || (wanted.contains('*') && paths::glob(wanted, given) && !environment::is_secret(given))
+        };
+        let found =
+            program.subs().iter().find(|sub| sub.words().enumerate().all(|(at, wanted)| fits(wanted, word_at(at))));
+        let Some(sub) = found else {
+            if first.is_dynamic() {
+                self.say("dynamic_option", "a subcommand that depends on run time", first.span);
+            } else {
+                self.say(
+                    "unknown_subcommand",
+                    format!("not a known read-only subcommand of `{}`", program.name()),
+                    first.span,
+                );
+            }
+            return;
+        };
+        if sub.denial != 0 {
+            self.deny(sub.denial, first.span);
+            return;
+        }
+        let Some(grammar) = sub.grammar() else { return };
+        let words = rest.get(sub.words().count() + skipped..).unwrap_or(&[]);
+        if is_exactly(grammar, words) && !simple.more_arguments {
+            return;
+        }
+        let args = Args::read(grammar, words, false, self);
+        self.command(simple, grammar, &args, first);
+    }
+
+    /// What the options and operands together mean.
+    fn command(&mut self, simple: &Simple, grammar: &'static Grammar, args: &Args<'_>, word: &Word) {
+        if simple.more_arguments && !check::takes_more(simple, grammar, args) {
+            self.say("dynamic_option", "arguments that are only known at run time may change what it does", word.span);
+        }
+        if !grammar.needs.is_empty() && !args.has_any(grammar.needs.words()) {
+            self.deny(grammar.needs_why, word.span);
+        }
+        let operands = args.operands.as_slice();
+        if let Some(piece) = operands.first()
+            && !grammar.operands_need.is_empty()
+            && !args.has_any(grammar.operands_need.words())
+        {
+            self.deny(grammar.operands_why, piece.word.span);
+        }
+        if operands.len() < usize::from(grammar.min) {
+            self.say("interactive", "without operands it may start a pager, in which programs can be run", word.span);
+        }
+        if let Some(piece) = operands.get(usize::from(grammar.max)) {
+            match grammar.excess {
+                0 => self.say("unknown_operand", "more operands than reading takes", piece.word.span),
+                number => self.deny(number, piece.word.span),
+            }
+        }
+        self.operands(grammar, args);
+        check::run(simple, grammar, args, word, self);
+    }
+
+    fn operands(&mut self, grammar: &Grammar, args: &Args<'_>) {
+        let tree = grammar.always_recursive || args.has_any(grammar.recursive.words());
+        let contents = if tree { Touch::Tree } else { Touch::Contents };
+        let mut operands = args.operands.as_slice();
+        match grammar.operands {
+            Operands::Text => {}
+            Operands::Words => {
+                for piece in operands {
+                    let path = |text: &str| text.starts_with(['.', '~', '/']) && !text.contains(char::is_whitespace);
+                    if piece.text.is_none_or(path) {
+                        self.path(*piece, Touch::Names);
+                    }
+                }
+            }
+            Operands::None => {
+                if let Some(piece) = operands.first() {
+                    self.say("unknown_operand", "takes no operands when it only reads", piece.word.span);
+                }
+            }
+            Operands::Paths => self.each(operands, contents),
+            Operands::Names => self.each(operands, Touch::Names),
+            Operands::Pattern | Operands::Script => {
+                if !args.has_any(grammar.pattern_options.words()) {
+                    operands = operands.get(1..).unwrap_or(&[]);
+                }
+                self.each(operands, contents);
+            }
+            Operands::Revisions => {
+                for piece in operands {
+                    match piece.text.and_then(|text| text.split_once(':')) {
+                        Some((_, path)) => self.path(Piece { word: piece.word, text: Some(path) }, contents),
+                        None => self.path(*piece, contents),
+                    }
+                }
+            }
+            Operands::Variables => {
+                for piece in operands {
+                    environment::variable(*piece, self);
+                }
+            }
+            Operands::Format => {
+                for piece in operands {
+                    let known = piece.text.map_or_else(|| piece.word.picture(), str::to_owned);
+                    if !known.starts_with('+') {
+                        self.say("changes_system", "sets instead of showing", piece.word.span);
+                    }
+                }
+            }
+        }
+    }
+
+    fn each(&mut self, operands: &[Piece<'_>], touch: Touch) {
+        for piece in operands {
+            self.path(*piece, touch);
+        }
+    }
+}
+
+/// The name without its folder, if that folder is one of the system's.
+fn bare_name(name: &str) -> Option<&str> {
+    let Some((folder, bare)) = name.rsplit_once('/') else { return Some(name) };
+    const FOLDERS: [&str; 8] = [
+        "/bin",
+        "/usr/bin",
+        "/usr/local/bin",
+        "/sbin",
+        "/usr/sbin",
+        "/usr/local/sbin",
+        "/opt/homebrew/bin",
+        "/opt/homebrew/sbin",
+    ];
+    FOLDERS.contains(&folder).then_some(bare)
+}
+
+/// Whether the words are exactly one of the forms that a grammar lists whole.
+fn is_exactly(grammar: &Grammar, words: &[Word]) -> bool {
+    !grammar.exact.is_empty()
+        && grammar.exact.words().any(|form| {
+            let mut wanted = form.split(' ').filter(|word| !word.is_empty());
+            words.iter().all(|word| word.known().is_some_and(|given| wanted.next() == Some(given)))
+                && wanted.next().is_none()
+        })
+}
+
+/// Names of files that come from here are names of files below where the line works.
+fn fed_by_listers(stdin: &Stdin) -> bool {
+    let lister = |name: &String| {
+        matches!(
+            name.rsplit('/').next().unwrap_or(name),
+            "find"
+                | "fd"
+                | "fdfind"
+                | "git"
+                | "rg"
+                | "grep"
+                | "egrep"
+                | "fgrep"
+                | "ag"
+                | "ls"
+                | "locate"
+                | "sort"
+                | "uniq"
+                | "head"
+                | "tail"
+                | "xargs"
+                | "tr"
+                | "shuf"
+                | "cut"
+        )
+    };
+    match stdin {
+        Stdin::Pipe(programs) => programs.iter().all(lister),
+        Stdin::Inherited => true,
+        Stdin::File | Stdin::Here(_) => false,
+    }
+}

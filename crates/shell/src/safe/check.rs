@@ -1,0 +1,322 @@
+//! What a table of options cannot say of a program: scripts, expressions, and forms that depend on the operands.
+
+use super::args::{Args, Piece};
+use super::table::{Check, Grammar, Operands};
+use super::{Told, awk, environment, fed_by_listers, jq, paths, sed};
+use crate::command::Simple;
+use crate::word::{Source, Value, Word};
+
+/// Fine, or the code and the reason.
+pub(super) type Verdict = Result<(), (&'static str, &'static str)>;
+
+pub(super) fn run(simple: &Simple, grammar: &Grammar, args: &Args<'_>, word: &Word, told: &mut Told) {
+    match grammar.check {
+        Check::None => {}
+        Check::Group => told.say("unknown_subcommand", "without a read-only subcommand", word.span),
+        Check::Tar => tar(args, told),
+        Check::Less => less(args, told),
+        Check::Lsof => forbid(args, '@', ("network", "asks the name servers for a host"), told),
+        Check::NpmConfig => npm_config(args, told),
+        Check::Binutils => forbid(args, '@', ("sensitive_path", "`@file` reads options from a file"), told),
+        Check::Sysctl => {
+            forbid(args, '=', ("changes_system", "`name=value` sets instead of showing"), told);
+            forbid(args, '/', ("sensitive_path", "a path instead of a name"), told);
+        }
+        Check::Sed => scripts(grammar, args, word, &["-e", "--expression"], sed::script, told),
+        Check::Awk => scripts(grammar, args, word, &["-e", "--source"], awk::program, told),
+        Check::Jq => scripts(grammar, args, word, &[], jq::filter, told),
+        Check::Find => find(args, told),
+        Check::Test => test(simple, args, told),
+        Check::Ps => ps(args, told),
+        Check::Printenv => printenv(args, word, told),
+        Check::GitConfig => git_config(args, told),
+        Check::Kubectl => kubectl(args, told),
+        Check::Set => set(args, word, told),
+        Check::Cd => cd(args, told),
+        Check::Printf => printf(args, told),
+    }
+}
+
+/// Whether arguments that come at run time can only be more of the same.
+pub(super) fn takes_more(simple: &Simple, grammar: &Grammar, args: &Args<'_>) -> bool {
+    let given = match grammar.operands {
+        Operands::None | Operands::Variables | Operands::Format => false,
+        Operands::Text | Operands::Words | Operands::Names => true,
+        Operands::Paths | Operands::Revisions => fed_by_listers(&simple.stdin),
+        Operands::Pattern | Operands::Script => {
+            let has_pattern = args.has_any(grammar.pattern_options.words())
+                || args.operands.first().is_some_and(|piece| piece.text != Some("{}"));
+            has_pattern && fed_by_listers(&simple.stdin)
+        }
+    };
+    given && grammar.max == u8::MAX && (grammar.harmless || args.ended)
+}
+
+/// Every script that is given, joined as the program joins them.
+fn scripts(
+    grammar: &Grammar,
+    args: &Args<'_>,
+    word: &Word,
+    options: &[&str],
+    judge: fn(&str) -> Verdict,
+    told: &mut Told,
+) {
+    let mut pieces: Vec<Piece<'_>> = args
+        .options
+        .iter()
+        .filter(|given| options.iter().any(|option| given.key.is(option)))
+        .filter_map(|given| given.value)
+        .collect();
+    if pieces.is_empty() && !args.has_any(grammar.pattern_options.words()) {
+        match args.operands.first() {
+            Some(piece) => pieces.push(*piece),
+            None => return,
+        }
+    }
+    let mut whole = String::new();
+    for piece in &pieces {
+        match text_of(*piece) {
+            Some(text) => {
+                whole.push_str(&text);
+                whole.push('\n');
+            }
+            None => {
+                told.say("dynamic_script", "a script that depends on run time", piece.word.span);
+                return;
+            }
+        }
+    }
+    if let Err((code, reason)) = judge(&whole) {
+        let span = pieces.first().map_or(word.span, |piece| piece.word.span);
+        told.say(code, reason, span);
+    }
+}
+
+/// The text of a piece; a number that is only known at run time reads as some number.
+fn text_of(piece: Piece<'_>) -> Option<String> {
+    if let Some(text) = piece.text {
+        return Some(text.to_owned());
+    }
+    let Value::Dynamic(dynamic) = &piece.word.value else { return None };
+    let number = match dynamic.sources.as_slice() {
+        [Source::Number] => true,
+        [Source::OneOf(values)] => {
+            values.iter().all(|value| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()))
+        }
+        _ => false,
+    };
+    number.then(|| format!("{}1{}", dynamic.prefix, dynamic.suffix))
+}
+
+fn find(args: &Args<'_>, told: &mut Told) {
+    // Everything below a home or the root, unfiltered, is for feeding to something else.
+    const AIMED: [&str; 13] = [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-regex",
+        "-iregex",
+        "-maxdepth",
+        "-size",
+        "-mtime",
+        "-newer",
+        "-perm",
+        "-user",
+    ];
+    let aimed = args.has_any(AIMED.into_iter());
+    for piece in args.operands.iter().filter(|piece| !matches!(piece.text, Some("(" | ")" | "!" | ","))) {
+        let touch = if aimed { paths::Touch::Names } else { paths::Touch::Tree };
+        told.path(*piece, touch);
+    }
+    for given in &args.options {
+        let named = ["-name", "-iname", "-path", "-wholename"].iter().any(|option| given.key.is(option));
+        if let Some(value) = given.value
+            && named
+        {
+            told.path(value, paths::Touch::Names);
+        }
+    }
+}
+
+/// `-v` and `-R` take a name and evaluate its subscript; arithmetic in `[[ ]]` does the same.
+fn test(simple: &Simple, args: &Args<'_>, told: &mut Told) {
+    let double = simple.argv.first().and_then(Word::known) == Some("[[");
+    let words = &args.operands;
+    for (at, piece) in words.iter().enumerate() {
+        let next = words.get(at + 1);
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        let operator = piece.text.unwrap_or("");
+        let evaluated: [Option<&Piece<'_>>; 2] = match operator {
+            "-v" | "-R" => [next, None],
+            "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" if double => [before, next],
+            _ => continue,
+        };
+        for piece in evaluated.into_iter().flatten() {
+            let plain = match (&piece.word.value, piece.text) {
+                (_, Some(text)) => {
+                    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+'))
+                }
+                (Value::Dynamic(dynamic), None) => dynamic.sources.iter().all(|source| match source {
+                    Source::Number | Source::BoundedOutput | Source::Variable(_) => true,
+                    Source::OneOf(values) => values.iter().all(|value| !value.contains('[')),
+                    Source::Positional | Source::Output | Source::Process | Source::Indirect => false,
+                }),
+                _ => false,
+            };
+            if !plain {
+                told.say("runs_programs", "a subscript that is evaluated can run commands", piece.word.span);
+            }
+        }
+    }
+}
+
+/// Options without a dash: `e` shows environments.
+fn ps(args: &Args<'_>, told: &mut Told) {
+    for piece in &args.operands {
+        let text = piece.text.unwrap_or("");
+        if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',') && !text.is_empty() {
+            continue;
+        }
+        if text.contains(['e', 'E']) {
+            told.say("dumps_environment", "shows the environment of processes, where secrets are", piece.word.span);
+        } else if text.is_empty() || !text.bytes().all(|byte| b"aTrxtgGpPuUCqjlsuvXZfwhHnkLmSc".contains(&byte)) {
+            told.say("unknown_option", "not a known read-only option of `ps`", piece.word.span);
+        }
+    }
+}
+
+fn printenv(args: &Args<'_>, word: &Word, told: &mut Told) {
+    if args.operands.is_empty() {
+        told.say("dumps_environment", "shows the whole environment, where secrets are", word.span);
+    }
+    for piece in &args.operands {
+        if !piece.text.is_some_and(environment::printable) {
+            told.say("dumps_environment", "shows a variable that may be a secret", piece.word.span);
+        }
+    }
+}
+
+fn git_config(args: &Args<'_>, told: &mut Told) {
+    const READS: [&str; 7] = ["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color"];
+    let first = args.operands.first().and_then(|piece| piece.text).unwrap_or("");
+    let reads = args.has_any(READS.into_iter());
+    let verb = matches!(first, "set" | "unset" | "edit" | "rename-section" | "remove-section");
+    let limit = if first == "get" { 2 } else { 1 };
+    if let Some(piece) = args.operands.first()
+        && !reads
+        && (verb || args.operands.len() > limit)
+    {
+        told.say("changes_repository", "changes the configuration, which can make git run programs", piece.word.span);
+    }
+    for piece in &args.operands {
+        let key = piece.text.unwrap_or("").to_ascii_lowercase();
+        if key.contains("extraheader") || key.starts_with("credential") || environment::is_secret(&key) {
+            told.say("sensitive_path", "this setting holds a credential", piece.word.span);
+        }
+    }
+}
+
+fn kubectl(args: &Args<'_>, told: &mut Told) {
+    for piece in &args.operands {
+        let Some(text) = piece.text else {
+            told.say("dynamic_option", "which resource depends on run time", piece.word.span);
+            continue;
+        };
+        let secret = text.split([',', '/']).any(|kind| {
+            let kind = kind.split('.').next().unwrap_or(kind).to_ascii_lowercase();
+            matches!(
+                kind.as_str(),
+                "secret" | "secrets" | "sealedsecret" | "sealedsecrets" | "externalsecret" | "externalsecrets"
+            )
+        });
+        if secret {
+            told.say("sensitive_path", "shows secrets of the cluster", piece.word.span);
+        }
+    }
+}
+
+fn set(args: &Args<'_>, word: &Word, told: &mut Told) {
+    if args.options.is_empty() && args.operands.is_empty() && !args.ended {
+        told.say("dumps_environment", "shows every variable, where secrets are", word.span);
+    }
+    for given in &args.options {
+        let value = given.value.and_then(|piece| piece.text);
+        let fine = matches!(
+            value,
+            Some(
+                "pipefail"
+                    | "errexit"
+                    | "nounset"
+                    | "noglob"
+                    | "xtrace"
+                    | "noclobber"
+                    | "errtrace"
+                    | "verbose"
+                    | "posix"
+            )
+        );
+        if given.key.is("-o") && !fine {
+            told.say("sets_environment", "changes how this shell works", given.word.span);
+        }
+    }
+}
+
+fn cd(args: &Args<'_>, told: &mut Told) {
+    for piece in &args.operands {
+        if piece.text.is_some_and(|text| text.starts_with("/proc") || text.starts_with("/dev/fd")) {
+            told.say("sensitive_path", "goes to where processes' memory and environments are", piece.word.span);
+        }
+    }
+}
+
+fn printf(args: &Args<'_>, told: &mut Told) {
+    let Some(piece) = args.operands.first() else { return };
+    if piece.word.picture().starts_with("-v") {
+        told.say("sets_environment", "`printf -v` sets a variable", piece.word.span);
+    }
+}
+
+/// `host:file` is an archive on another machine.
+fn tar(args: &Args<'_>, told: &mut Told) {
+    for given in args.options.iter().filter(|given| given.key.is("-f") || given.key.is("--file")) {
+        if let Some(value) = given.value
+            && value.text.is_none_or(|text| text.contains(':'))
+        {
+            told.say("network", "an archive that may be on another machine", value.word.span);
+        }
+    }
+}
+
+/// `+!sh`: a first command.
+fn less(args: &Args<'_>, told: &mut Told) {
+    for piece in &args.operands {
+        if piece.text.is_some_and(|text| text.starts_with('+')) {
+            told.say("runs_programs", "starts with a command, which can run programs", piece.word.span);
+        }
+    }
+}
+
+fn forbid(args: &Args<'_>, mark: char, (code, reason): (&str, &str), told: &mut Told) {
+    let values = args.options.iter().filter_map(|given| given.value);
+    for piece in args.operands.iter().copied().chain(values) {
+        if piece.text.is_none_or(|text| text.contains(mark)) {
+            told.say(code, reason, piece.word.span);
+        }
+    }
+}
+
+fn npm_config(args: &Args<'_>, told: &mut Told) {
+    for piece in &args.operands {
+        let harmless = piece.text.is_some_and(|key| {
+            !key.starts_with("//")
+                && !key.starts_with('_')
+                && !environment::is_secret(key)
+                && !key.to_ascii_lowercase().contains("auth")
+        });
+        if !harmless {
+            told.say("sensitive_path", "this setting holds a credential", piece.word.span);
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Simple commands: their assignments, words and redirections, and what each of them says.
+
+use crate::command::{Assignment, HereDoc, Redirect, RedirectKind, Simple, Stdin, Target};
+use crate::danger;
+use crate::expand::text::{is_name, split_assignment};
+use crate::parse::{Assign, AssignValue, Command, Part, RedirectOp, Redirection, SimpleNode};
+use crate::reason::{Reason, Risk};
+use crate::syntax;
+use crate::unwrap::{Inner, Unwrapped};
+use crate::word::{Source, Span, Value, Word};
+
+use super::compounds::dynamic;
+use super::env::Binding;
+use super::{Base, Finding, Heres, Role, Walker};
+
+/// Programs a word may stand for before each is judged by itself.
+const MAX_PROGRAMS: usize = 16;
+
+#[derive(Debug, Default)]
+pub(super) struct Redirects {
+    pub list: Vec<Redirect>,
+    pub stdin: Option<Stdin>,
+}
+
+impl Walker<'_> {
+    pub(super) fn simple(&mut self, node: &SimpleNode<'_>, command: &Command<'_>, heres: Heres<'_, '_>) {
+        let lasting = node.words.is_empty();
+        let assignments = node.assigns.iter().map(|assign| self.assign(assign, lasting, heres)).collect();
+        let mut argv = Vec::with_capacity(node.words.len());
+        for word in &node.words {
+            argv.extend(self.words(word, heres));
+        }
+        let mut redirects = self.redirects(&command.redirects, heres);
+        let stdin = redirects.stdin.take();
+        let mut simple = Simple {
+            span: self.at(command.span),
+            assignments,
+            argv,
+            redirects: redirects.list,
+            via: self.frame.via.as_ref().clone(),
+            stdin: stdin.unwrap_or_else(|| self.frame.stdin.clone()),
+            place: self.frame.place,
+            more_arguments: false,
+        };
+        let disguised = node.words.first().is_some_and(|word| self.disguised(word.span));
+        for assign in &node.arrays {
+            let assignment = self.assign(assign, true, heres);
+            simple.assignments.push(assignment);
+        }
+        if disguised {
+            let message = "the program is spelled so that it does not read as what it is";
+            let span = simple.argv.first().map_or(simple.span, |word| word.span);
+            self.find("disguised_program", message, span, Risk::NeedsReview);
+        }
+        self.start(simple);
+    }
+
+    fn disguised(&self, span: Span) -> bool {
+        match self.frame.base {
+            Base::Offset(_) => {
+                let span = self.at(span);
+                syntax::disguised_program(self.text.get(span.start..span.end).unwrap_or_default())
+            }
+            Base::Fixed(_) => false,
+        }
+    }
+
+    /// Judges a command and everything it runs. A program that is one of several is judged as each of them.
+    pub(super) fn start(&mut self, simple: Simple) {
+        if self.full() {
+            return;
+        }
+        let programs = match simple.argv.first().map(|word| &word.value) {
+            Some(Value::Dynamic(dynamic)) if dynamic.prefix.is_empty() && dynamic.suffix.is_empty() => {
+                super::substitutions::alternatives(&dynamic.sources)
+            }
+            _ => Vec::new(),
+        };
+        let programs: Vec<String> = programs.into_iter().take(MAX_PROGRAMS).map(str::to_owned).collect();
+        for program in programs {
+            let mut one = simple.clone();
+            let mut words: Vec<Word> = Vec::new();
+            if let Some(first) = one.argv.first() {
+                let span = first.span;
+                words.extend(program.split_whitespace().map(|text| Word { span, value: Value::Known(text.into()) }));
+            }
+            one.argv.splice(..1, words);
+            if !one.argv.is_empty() {
+                self.start_one(one);
+            }
+        }
+        self.start_one(simple);
+    }
+
+    fn start_one(&mut self, simple: Simple) {
+        let unwrapped = crate::unwrap::unwrap(&simple);
+        let index = self.emit(simple, unwrapped.as_ref());
+        self.effects(index);
+        if let Some(unwrapped) = unwrapped {
+            self.unwrap(index, unwrapped);
+        }
+    }
+
+    /// Lists the command and asks every layer about it.
+    pub(super) fn emit(&mut self, simple: Simple, unwrapped: Option<&Unwrapped>) -> usize {
+        let index = self.out.simples.len();
+        let bare = simple.argv.is_empty();
+        let transparent = unwrapped.is_some_and(|unwrapped| unwrapped.transparent);
+        self.out.roles.push(Role { carrier: unwrapped.is_some(), transparent, bare, carried_by: self.frame.carrier });
+        let mut reasons = Vec::new();
+        syntax::judge(&simple, &mut reasons, &mut self.out.constructs);
+        self.judge_program(&simple, &mut reasons);
+        match unwrapped {
+            None => reasons.extend(crate::safe::judge(&simple)),
+            Some(unwrapped) => {
+                reasons.extend(unwrapped.reasons.iter().cloned());
+                self.arguments_from_input(&simple, unwrapped, &mut reasons);
+                // Its own words, redirections and environment; not the command inside, which comes by itself.
+                let own = Simple { argv: unwrapped.own.clone().unwrap_or_default(), ..simple.clone() };
+                reasons.extend(crate::safe::judge(&own));
+            }
+        }
+        reasons.extend(match self.rules {
+            Some(rules) => danger::judge_with(&simple, &self.scope, rules),
+            None => danger::judge(&simple, &self.scope),
+        });
+        let findings = reasons.into_iter().map(|reason| Finding { reason, simple: Some(index) });
+        self.out.findings.extend(findings);
+        self.out.simples.push(simple);
+        index
+    }
+
+    /// What the program word itself says.
+    fn judge_program(&self, simple: &Simple, reasons: &mut Vec<Reason>) {
+        let Some(program) = simple.argv.first() else { return };
+        let Some(name) = program.known() else {
+            let content = matches!(&program.value, Value::Dynamic(dynamic) if self.holds_content(&dynamic.sources));
+            reasons.push(syntax::unknown_program(program, content));
+            return;
+        };
+        if self.functions.iter().any(|function| function == name) {
+            let message = format!("`{name}` is a function of this text here");
+            reasons.push(syntax::reason("shadowed", message, program.span, Risk::NeedsReview));
+        }
+    }
+
+    /// `xargs` and its kin: arguments from a list of paths are as good as paths, any other are unknown.
+    fn arguments_from_input(&self, simple: &Simple, unwrapped: &Unwrapped, reasons: &mut Vec<Reason>) {
+        let more = unwrapped.inner.iter().any(|inner| matches!(inner, Inner::Words { more: true, .. }));
+        let listed = self.frame.bounded_stdin && matches!(simple.stdin, Stdin::Pipe(_));
+        if more && unwrapped.own.is_none() && !listed {
+            let message = "runs a command with whatever arguments come in";
+            reasons.push(syntax::reason("input_as_arguments", message, simple.span, Risk::NeedsReview));
+        }
+    }
+
+    fn assign(&mut self, assign: &Assign<'_>, lasting: bool, heres: Heres<'_, '_>) -> Assignment {
+        if let Some(subscript) = &assign.subscript {
+            self.arithmetic(subscript, heres);
+        }
+        let span = self.at(assign.span);
+        let name = assign.name.to_owned();
+        match &assign.value {
+            AssignValue::Word(node) => {
+                let value = self.single(&node.parts, heres);
+                let word = Word { span: self.at(node.span), value };
+                if lasting {
+                    self.bind_scalar(assign, &word.value);
+                }
+                Assignment { span, name, value: Some(word) }
+            }
+            AssignValue::Array(nodes) => {
+                let mut words = Vec::new();
+                for node in nodes {
+                    words.extend(self.words(node, heres));
+                }
+                if lasting {
+                    let first = words.first().map_or_else(|| Value::Known(String::new()), |word| word.value.clone());
+                    let array = (!assign.append).then_some(words);
+                    let value = if array.is_some() { first } else { dynamic(Source::Output) };
+                    self.env.bind(assign.name, Binding { value, array, content: false });
+                }
+                Assignment { span, name, value: None }
+            }
+        }
+    }
+
+    fn bind_scalar(&mut self, assign: &Assign<'_>, value: &Value) {
+        let content = matches!(value, Value::Dynamic(dynamic) if dynamic.sources.contains(&Source::Output));
+        let value = match (assign.append, &assign.subscript, value) {
+            (false, None, value) => value.clone(),
+            (true, None, Value::Known(more)) => match self.variable(assign.name) {
+                Value::Known(text) => Value::Known(text + more),
+                other => super::words::unknown(super::parameters::sources_of(&other)),
+            },
+            _ => dynamic(Source::Output),
+        };
+        self.env.bind(assign.name, Binding { value, array: None, content });
+    }
+
+    /// What builtins do to variables and parameters.
+    fn effects(&mut self, index: usize) {
+        let Some(simple) = self.out.simples.get(index) else { return };
+        let Some(name) = simple.argv.first().and_then(Word::known) else { return };
+        if !syntax::ASSIGNERS.contains(&name) {
+            return;
+        }
+        let (name, argv) = (name.to_owned(), simple.argv.clone());
+        let arguments = argv.get(1..).unwrap_or_default();
+        for word in arguments {
+            if let Value::Known(text) = &word.value {
+                self.evaluated_name(text, word.span);
+            }
+        }
+        match name.as_str() {
+            "declare" | "typeset" | "local" | "export" | "readonly" => self.declare(arguments),
+            "read" | "mapfile" | "readarray" | "getopts" => self.read(&name, arguments),
+            "printf" => self.printf(arguments),
+            "set" | "shift" => self.set(&name, arguments),
+            "unset" | "let" => {
+                for text in arguments.iter().filter_map(Word::known) {
+                    let name = text.split(['=', '[', '+', '-']).next().unwrap_or(text);
+                    self.env.bind(name, Binding::scalar(dynamic(Source::Variable(name.to_owned()))));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn declare(&mut self, arguments: &[Word]) {
+        for word in arguments {
+            match &word.value {
+                Value::Known(text) => {
+                    if let Some((name, value)) = split_assignment(text) {
+                        self.env.bind(name, Binding::scalar(Value::Known(value.to_owned())));
+                    }
+                }
+                Value::Dynamic(dynamic) => {
+                    let name = dynamic.prefix.split('=').next().unwrap_or_default();
+                    if is_name(name) {
+                        let content = dynamic.sources.contains(&Source::Output);
+                        let value = super::words::unknown(dynamic.sources.clone());
+                        self.env.bind(name, Binding { value, array: None, content });
+                    }
+                }
+                Value::Glob(_) => {}
+            }
+        }
+    }
+
+    /// `read`: what comes in is content, unless the stage before lists paths only.
+    fn read(&mut self, builtin: &str, arguments: &[Word]) {
+        let bounded = self.frame.bounded_stdin;
+        let mut names: Vec<&str> = arguments.iter().filter_map(Word::known).filter(|text| is_name(text)).collect();
+        if names.is_empty() {
+            names.push(if builtin == "read" { "REPLY" } else { "MAPFILE" });
+        }
+        for name in names {
+            let source = if bounded { Source::BoundedOutput } else { Source::Variable(name.to_owned()) };
+            self.env.bind(name, Binding { value: dynamic(source), array: None, content: !bounded });
+        }
+    }
+
+    /// `printf -v NAME %s TEXT`
+    fn printf(&mut self, arguments: &[Word]) {
+        let known: Vec<Option<&str>> = arguments.iter().map(Word::known).collect();
+        match known.as_slice() {
+            [Some("-v"), Some(name), Some("%s"), Some(text)] => {
+                let value = Value::Known((*text).to_owned());
+                self.env.bind(name, Binding::scalar(value));
+            }
+            [Some("-v"), Some(name), ..] => {
+                self.env.bind(name, Binding { value: dynamic(Source::Output), array: None, content: true });
+            }
+            _ => {}
+        }
+    }
+
+    fn set(&mut self, builtin: &str, arguments: &[Word]) {
+        let mut words = vec![Word { span: Span { start: 0, end: 0 }, value: dynamic(Source::Positional) }];
+        self.frame.positional = match arguments.split_first() {
+            Some((first, rest)) if builtin == "set" && first.known() == Some("--") => {
+                words.extend_from_slice(rest);
+                Some(std::rc::Rc::new(words))
+            }
+            _ => None,
+        };
+    }
+
+    pub(super) fn redirects(&mut self, redirections: &[Redirection<'_>], heres: Heres<'_, '_>) -> Redirects {
+        let mut out = Redirects::default();
+        for redirection in redirections {
+            self.redirect(redirection, &mut out, heres);
+        }
+        out
+    }
+
+    fn redirect(&mut self, redirection: &Redirection<'_>, out: &mut Redirects, heres: Heres<'_, '_>) {
+        let span = self.at(redirection.span);
+        let input = redirection.fd.unwrap_or(0) == 0;
+        if let Some(here) = redirection.here.and_then(|here| heres.get(here)) {
+            let doc = HereDoc { text: self.here_text(&here.parts, here.span, heres) };
+            out.stdin = Some(Stdin::Here(doc.clone()));
+            out.list.push(Redirect { span, kind: RedirectKind::HereDoc, target: Target::Here(doc) });
+            return;
+        }
+        let Some(node) = &redirection.target else {
+            let kind = RedirectKind::Duplicate;
+            return out.list.push(Redirect { span, kind, target: Target::Descriptor });
+        };
+        let value = self.single(&node.parts, heres);
+        if redirection.op == RedirectOp::HereString {
+            let text = if let Value::Known(text) = &value { Some(format!("{text}\n")) } else { None };
+            let doc = HereDoc { text };
+            out.stdin = Some(Stdin::Here(doc.clone()));
+            out.list.push(Redirect { span, kind: RedirectKind::HereString, target: Target::Here(doc) });
+            return;
+        }
+        let word = Word { span: self.at(node.span), value };
+        let descriptor = word.known().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit() || b == b'-'));
+        let (kind, target) = match redirection.op {
+            RedirectOp::DuplicateIn | RedirectOp::DuplicateOut if descriptor => {
+                (RedirectKind::Duplicate, Target::Descriptor)
+            }
+            RedirectOp::Read | RedirectOp::DuplicateIn => (RedirectKind::Read, Target::File(word)),
+            RedirectOp::Append | RedirectOp::Both { append: true } => (RedirectKind::Append, Target::File(word)),
+            RedirectOp::ReadWrite => (RedirectKind::ReadWrite, Target::File(word)),
+            _ => (RedirectKind::Write, Target::File(word)),
+        };
+        if input && matches!(kind, RedirectKind::Read | RedirectKind::ReadWrite) {
+            out.stdin = Some(Stdin::File);
+        }
+        out.list.push(Redirect { span, kind, target });
+    }
+
+    /// The text of a heredoc; `None` when something in it expands.
+    fn here_text(&mut self, parts: &[Part<'_>], span: Option<Span>, heres: Heres<'_, '_>) -> Option<String> {
+        if parts.is_empty() {
+            return Some(String::new());
+        }
+        let plain = parts.iter().all(|part| matches!(part, Part::Text { .. }));
+        let value = self.single(parts, heres);
+        if !plain && let Some(span) = span {
+            let span = self.at(span);
+            self.find("heredoc_expansion", "the text is filled in when it runs", span, Risk::NeedsReview);
+        }
+        if let Value::Known(text) = value { Some(text) } else { None }
+    }
+}

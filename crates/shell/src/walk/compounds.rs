@@ -1,0 +1,325 @@
+//! Lists, pipelines and compound commands.
+
+use crate::command::{RedirectKind, Simple, Stdin};
+use crate::expand::text::base_name;
+use crate::parse::{Command, Item, Kind, List, Node, Pipeline};
+use crate::reason::Risk;
+use crate::word::{Source, Value};
+
+use super::env::Binding;
+use super::{Heres, Walker, bounded};
+
+/// Distinct programs remembered as feeding a pipe.
+const MAX_FEEDERS: usize = 32;
+/// Loops inside each other that are walked twice.
+const MAX_WALKED_TWICE: usize = 2;
+
+impl Walker<'_> {
+    pub(super) fn list(&mut self, list: &List<'_>, heres: Heres<'_, '_>) {
+        for item in &list.items {
+            self.item(item, heres);
+        }
+    }
+
+    fn item(&mut self, item: &Item<'_>, heres: Heres<'_, '_>) {
+        let Some(span) = item.background else { return self.chain(item, heres) };
+        let span = self.at(span);
+        self.out.constructs.background = true;
+        self.find("background", "keeps running in the background after this returns", span, Risk::NeedsReview);
+        self.framed(
+            |frame| frame.place.background = true,
+            |walker| walker.isolated(|walker| walker.chain(item, heres)),
+        );
+    }
+
+    fn chain(&mut self, item: &Item<'_>, heres: Heres<'_, '_>) {
+        for (index, pipeline) in item.chain.iter().enumerate() {
+            if index == 0 {
+                self.pipeline(pipeline, heres);
+            } else {
+                self.maybe(|walker| walker.pipeline(pipeline, heres));
+            }
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline<'_>, heres: Heres<'_, '_>) {
+        if let [only] = pipeline.stages.as_slice() {
+            return self.command(only, heres);
+        }
+        let mut feeders: Vec<String> = Vec::new();
+        for (index, stage) in pipeline.stages.iter().enumerate() {
+            let before = self.out.simples.len();
+            let stdin = if index == 0 { self.frame.stdin.clone() } else { Stdin::Pipe(feeders.clone()) };
+            let bounded = index > 0 && bounded::stages(pipeline.stages.get(..index).unwrap_or_default());
+            self.framed(
+                |frame| {
+                    frame.stdin = stdin;
+                    frame.bounded_stdin = bounded;
+                    frame.place.subshell = true;
+                },
+                |walker| walker.isolated(|walker| walker.command(stage, heres)),
+            );
+            self.add_feeders(&mut feeders, before);
+        }
+    }
+
+    /// Puts the programs of the stage just walked in front of those that fed it.
+    fn add_feeders(&self, feeders: &mut Vec<String>, from: usize) {
+        let stage = self.out.simples.get(from..).unwrap_or_default();
+        let mut names: Vec<String> = Vec::new();
+        for simple in stage.iter().rev().take(MAX_FEEDERS) {
+            if let Some(name) = program_name(simple)
+                && !names.contains(&name)
+            {
+                names.push(name);
+            }
+        }
+        feeders.retain(|name| !names.contains(name));
+        names.append(feeders);
+        names.truncate(MAX_FEEDERS);
+        *feeders = names;
+    }
+
+    pub(super) fn command(&mut self, command: &Command<'_>, heres: Heres<'_, '_>) {
+        if self.full() {
+            return;
+        }
+        if let Kind::Simple(node) = &command.kind {
+            return self.simple(node, command, heres);
+        }
+        let redirects = self.redirects(&command.redirects, heres);
+        let stdin = redirects.stdin.clone();
+        if !redirects.list.is_empty() {
+            self.bare_redirects(command, redirects);
+        }
+        match stdin {
+            Some(stdin) => self.framed(
+                |frame| {
+                    frame.stdin = stdin;
+                    frame.bounded_stdin = false;
+                },
+                |walker| walker.compound(&command.kind, heres),
+            ),
+            None => self.compound(&command.kind, heres),
+        }
+    }
+
+    fn compound(&mut self, kind: &Kind<'_>, heres: Heres<'_, '_>) {
+        match kind {
+            Kind::Simple(_) => {}
+            Kind::Subshell(list) => self.framed(
+                |frame| frame.place.subshell = true,
+                |walker| walker.isolated(|walker| walker.list(list, heres)),
+            ),
+            Kind::Group(list) => self.list(list, heres),
+            Kind::If { branches, otherwise } => self.branches(branches, otherwise.as_ref(), heres),
+            Kind::Loop { condition, body } => {
+                self.endless(condition);
+                self.looped(|walker| {
+                    walker.list(condition, heres);
+                    walker.list(body, heres);
+                });
+            }
+            Kind::For { name, words, body } => self.for_loop(name, words.as_deref(), body, heres),
+            Kind::CountedFor { header, body } => self.looped(|walker| {
+                walker.arithmetic(header, heres);
+                walker.list(body, heres);
+            }),
+            Kind::Case { subject, arms } => {
+                self.inspect(&subject.parts, heres);
+                for (patterns, body) in arms {
+                    for pattern in patterns {
+                        self.inspect(&pattern.parts, heres);
+                    }
+                    self.maybe(|walker| walker.list(body, heres));
+                }
+            }
+            Kind::Arithmetic(parts) => {
+                self.arithmetic(parts, heres);
+            }
+            Kind::Condition(words) => self.condition(words, heres),
+            Kind::Function { name, body } => self.function(name, body, heres),
+            Kind::Coprocess(body) => {
+                let span = self.at(body.span);
+                self.out.constructs.background = true;
+                self.find("background", "runs beside everything that follows", span, Risk::NeedsReview);
+                self.framed(
+                    |frame| frame.place.background = true,
+                    |walker| walker.isolated(|walker| walker.command(body, heres)),
+                );
+            }
+        }
+    }
+
+    fn branches(&mut self, branches: &[(List<'_>, List<'_>)], otherwise: Option<&List<'_>>, heres: Heres<'_, '_>) {
+        for (index, (condition, body)) in branches.iter().enumerate() {
+            if index == 0 {
+                self.list(condition, heres);
+            } else {
+                self.maybe(|walker| walker.list(condition, heres));
+            }
+            self.maybe(|walker| walker.list(body, heres));
+        }
+        if let Some(list) = otherwise {
+            self.maybe(|walker| walker.list(list, heres));
+        }
+    }
+
+    /// `while true`, `until false`.
+    fn endless(&mut self, condition: &List<'_>) {
+        let [item] = condition.items.as_slice() else { return };
+        let [pipeline] = item.chain.as_slice() else { return };
+        let [Command { kind: Kind::Simple(node), span, .. }] = pipeline.stages.as_slice() else { return };
+        let constant = node.words.first().and_then(super::words::literal);
+        if matches!(constant.as_deref(), Some("true" | "false" | ":")) {
+            let span = self.at(*span);
+            self.find("endless_loop", "this loop may never end by itself", span, Risk::NeedsReview);
+        }
+    }
+
+    /// A body that runs any number of times. What it assigns may already hold when it starts again, so it is walked
+    /// once to learn what it assigns (and forgotten), then with that known. Deep inside other loops nothing is kept
+    /// for certain instead, which keeps the work in proportion to the text.
+    fn looped(&mut self, body: impl Fn(&mut Self)) {
+        let outer = self.frame.loops;
+        self.framed(
+            |frame| {
+                frame.place.repeated = true;
+                frame.loops += 1;
+            },
+            |walker| {
+                if outer < MAX_WALKED_TWICE {
+                    let mark = walker.mark();
+                    walker.maybe(&body);
+                    walker.forget(&mark);
+                } else {
+                    walker.env.doubt();
+                }
+                walker.maybe(&body);
+            },
+        );
+    }
+
+    fn for_loop(&mut self, name: &str, words: Option<&[Node<'_>]>, body: &List<'_>, heres: Heres<'_, '_>) {
+        if crate::syntax::is_dangerous_name(name) {
+            self.out.constructs.dangerous_assignment = true;
+            let span = self.whole();
+            let message = format!("`{name}` decides what other programs run, load or trust");
+            self.find("dangerous_variable", message, span, Risk::NeedsReview);
+        }
+        let value = match words {
+            Some(words) => self.loop_value(name, words, heres),
+            None => dynamic(Source::Positional),
+        };
+        self.looped(|walker| {
+            walker.env.bind(name, Binding::scalar(value.clone()));
+            walker.list(body, heres);
+        });
+    }
+
+    fn loop_value(&mut self, name: &str, nodes: &[Node<'_>], heres: Heres<'_, '_>) -> Value {
+        let mut words = Vec::new();
+        for node in nodes {
+            words.extend(self.words(node, heres));
+        }
+        if let [only] = words.as_slice()
+            && let Value::Known(_) = only.value
+        {
+            return only.value.clone();
+        }
+        let mut known = Vec::new();
+        let mut sources = Vec::new();
+        for word in words {
+            match word.value {
+                Value::Known(text) => known.push(text),
+                // Names that match, or the pattern itself.
+                Value::Glob(text) => {
+                    if text.starts_with('-') {
+                        sources.push(Source::Variable(name.to_owned()));
+                    }
+                    known.push(text);
+                }
+                Value::Dynamic(dynamic) => sources.extend(dynamic.sources),
+            }
+        }
+        if !known.is_empty() {
+            sources.push(Source::OneOf(known));
+        }
+        match sources.is_empty() {
+            true => Value::Known(String::new()),
+            false => super::words::unknown(sources),
+        }
+    }
+
+    /// `[[ … ]]`: both sides of a comparison of numbers, and names after `-v`, are evaluated.
+    fn condition(&mut self, words: &[Node<'_>], heres: Heres<'_, '_>) {
+        let evaluates = words
+            .iter()
+            .filter_map(super::words::literal)
+            .any(|word| matches!(&*word, "-v" | "-R" | "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge"));
+        for node in words {
+            let value = self.single(&node.parts, heres);
+            if !evaluates {
+                continue;
+            }
+            let span = self.at(node.span);
+            match &value {
+                Value::Known(text) | Value::Glob(text) => self.evaluated_name(text, span),
+                Value::Dynamic(dynamic) if self.holds_content(&dynamic.sources) => {
+                    let message = "comparing numbers evaluates what is read, which can be code";
+                    self.find("evaluated_content", message, span, Risk::NeedsReview);
+                }
+                Value::Dynamic(_) => {}
+            }
+        }
+    }
+
+    fn function(&mut self, name: &Node<'_>, body: &Command<'_>, heres: Heres<'_, '_>) {
+        let span = self.at(name.span);
+        let known = super::words::literal(name).unwrap_or_default();
+        self.out.constructs.shadowing = true;
+        self.find(
+            "shadowing",
+            format!("defines a function, so `{known}` no longer means what it says"),
+            span,
+            Risk::NeedsReview,
+        );
+        self.functions.push(known.into_owned());
+        self.framed(
+            |frame| {
+                frame.place.deferred = true;
+                frame.positional = None;
+                frame.stdin = Stdin::Inherited;
+            },
+            |walker| walker.maybe(|walker| walker.command(body, heres)),
+        );
+    }
+
+    /// Redirections of a compound command, as a command without words.
+    fn bare_redirects(&mut self, command: &Command<'_>, redirects: super::commands::Redirects) {
+        let plain = redirects.list.iter().all(|redirect| redirect.kind == RedirectKind::Duplicate);
+        if plain {
+            return;
+        }
+        let simple = Simple {
+            span: self.at(command.span),
+            assignments: Vec::new(),
+            argv: Vec::new(),
+            redirects: redirects.list,
+            via: self.frame.via.as_ref().clone(),
+            stdin: Stdin::Inherited,
+            place: self.frame.place,
+            more_arguments: false,
+        };
+        self.emit(simple, None);
+    }
+}
+
+pub(super) fn dynamic(source: Source) -> Value {
+    super::words::unknown(vec![source])
+}
+
+fn program_name(simple: &Simple) -> Option<String> {
+    let word = simple.argv.first()?;
+    Some(base_name(&word.picture()).to_owned())
+}

@@ -1,0 +1,121 @@
+//! What is known of variables while walking a text: constants that were assigned in it, and no more.
+
+use std::rc::Rc;
+
+use crate::word::{Dynamic, Source, Value, Word};
+
+/// More variables than this are not followed: their values count as unknown.
+const MAX_FOLLOWED: usize = 48;
+/// More possible values than this are not listed.
+const MAX_ALTERNATIVES: usize = 16;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Env {
+    bindings: Vec<(Rc<str>, Rc<Binding>)>,
+    /// Variables beyond the limit exist: anything may have been assigned.
+    overflow: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Binding {
+    pub value: Value,
+    pub array: Option<Vec<Word>>,
+    /// Holds text read from a file, a pipe or the network: never to be run.
+    pub content: bool,
+}
+
+impl Binding {
+    pub(crate) fn scalar(value: Value) -> Self {
+        Self { value, array: None, content: false }
+    }
+
+    fn maybe(&self, name: &str) -> Self {
+        let mut sources = sources(&self.value);
+        sources.push(Source::Variable(name.to_owned()));
+        Self { value: unknown(sources), array: None, content: self.content }
+    }
+}
+
+impl Env {
+    pub(crate) fn get(&self, name: &str) -> Option<&Binding> {
+        self.bindings.iter().rev().find(|(bound, _)| &**bound == name).map(|(_, binding)| &**binding)
+    }
+
+    pub(crate) fn is_bound(&self, name: &str) -> bool {
+        self.overflow || self.get(name).is_some()
+    }
+
+    pub(crate) fn bind(&mut self, name: &str, binding: Binding) {
+        if let Some((_, slot)) = self.bindings.iter_mut().find(|(bound, _)| &**bound == name) {
+            *slot = Rc::new(binding);
+        } else if self.bindings.len() < MAX_FOLLOWED {
+            self.bindings.push((name.into(), Rc::new(binding)));
+        } else {
+            self.overflow = true;
+        }
+    }
+
+    /// Whatever is bound may be something else by now.
+    pub(crate) fn doubt(&mut self) {
+        for (name, binding) in &mut self.bindings {
+            *binding = Rc::new(binding.maybe(name));
+        }
+    }
+
+    /// After a branch that may or may not have run: `self` is the state after it, `before` the one without it.
+    pub(crate) fn join(&mut self, before: &Self) {
+        self.overflow |= before.overflow;
+        for (name, binding) in &mut self.bindings {
+            match before.get(name) {
+                Some(old) if std::ptr::eq(old, Rc::as_ptr(binding)) => {}
+                Some(old) => *binding = Rc::new(either(old, binding)),
+                None => *binding = Rc::new(binding.maybe(name)),
+            }
+        }
+        for (name, old) in &before.bindings {
+            if self.get(name).is_none() {
+                self.bindings.push((name.clone(), Rc::new(old.maybe(name))));
+            }
+        }
+    }
+}
+
+fn either(a: &Binding, b: &Binding) -> Binding {
+    let content = a.content || b.content;
+    if a.value == b.value {
+        return Binding { value: a.value.clone(), array: None, content };
+    }
+    let mut all = sources(&a.value);
+    for source in sources(&b.value) {
+        if !all.contains(&source) {
+            all.push(source);
+        }
+    }
+    Binding { value: unknown(all), array: None, content }
+}
+
+fn sources(value: &Value) -> Vec<Source> {
+    match value {
+        Value::Known(text) | Value::Glob(text) => vec![Source::OneOf(vec![text.clone()])],
+        Value::Dynamic(dynamic) => dynamic.sources.clone(),
+    }
+}
+
+/// A value of which only its sources are known, all alternatives in one place.
+fn unknown(sources: Vec<Source>) -> Value {
+    let mut alternatives: Vec<String> = Vec::new();
+    let mut others: Vec<Source> = Vec::new();
+    for source in sources {
+        match source {
+            Source::OneOf(texts) => alternatives.extend(texts),
+            other => others.push(other),
+        }
+    }
+    alternatives.dedup();
+    if alternatives.len() > MAX_ALTERNATIVES {
+        others.push(Source::Output);
+    } else if !alternatives.is_empty() {
+        others.push(Source::OneOf(alternatives));
+    }
+    Value::Dynamic(Dynamic { prefix: String::new(), suffix: String::new(), sources: others, splits: false })
+}

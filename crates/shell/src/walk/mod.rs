@@ -1,0 +1,238 @@
+//! Walks a parsed text in the order bash would and lists every simple command it could start, with what is known
+//! of its words. Owns the order of things and the state that goes with it (variables, standard input, nesting);
+//! what a command means is for the layers it asks.
+
+mod bounded;
+mod commands;
+mod compounds;
+mod env;
+mod inner;
+mod parameters;
+mod substitutions;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::rc::Rc;
+
+use crate::command::{Place, Simple, Stdin, Via};
+use crate::danger::{Rules, Scope};
+use crate::parse::{self, Fault, FaultKind, Here, Parsed};
+use crate::reason::{Layer, Reason, Risk};
+use crate::word::{Span, Word};
+use env::Env;
+
+/// Wrappers inside wrappers.
+pub(crate) const MAX_NESTING: usize = 8;
+/// What one text may unfold into: far over what 16 KiB of honest text holds.
+const MAX_COMMANDS: usize = 20_000;
+
+/// What walking a text gives.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    pub simples: Vec<Simple>,
+    /// What each simple command is to the others; as long as `simples`.
+    pub roles: Vec<Role>,
+    pub findings: Vec<Finding>,
+    pub constructs: Constructs,
+    pub empty: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Role {
+    /// Runs other commands that are listed by themselves.
+    pub carrier: bool,
+    /// A carrier that adds nothing of its own.
+    pub transparent: bool,
+    /// Starts no program and asks nothing: a bare assignment or redirection.
+    pub bare: bool,
+    /// The carrier that runs it.
+    pub carried_by: Option<usize>,
+}
+
+/// A reason, and the command it is about.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub reason: Reason,
+    pub simple: Option<usize>,
+}
+
+/// Constructs that no allowlist entry covers, harmless or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Constructs {
+    pub substitution: bool,
+    pub process: bool,
+    pub background: bool,
+    pub file_redirect: bool,
+    pub dangerous_assignment: bool,
+    pub shadowing: bool,
+    pub unparsable: bool,
+    pub inline_code: bool,
+}
+
+/// Where the text being walked lies in the text that was given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Base {
+    Offset(usize),
+    /// Inside something decoded: everything is said of this span.
+    Fixed(Span),
+}
+
+/// Everything around the command being walked.
+#[derive(Clone, Debug)]
+struct Frame {
+    base: Base,
+    place: Place,
+    via: Rc<Vec<Via>>,
+    stdin: Stdin,
+    /// The stage before lists paths, refs or counts only.
+    bounded_stdin: bool,
+    nesting: usize,
+    /// Loops around here.
+    loops: usize,
+    /// The carrier this is run by.
+    carrier: Option<usize>,
+    /// `$0`, `$1`, … where they are known.
+    positional: Option<Rc<Vec<Word>>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Walker<'t> {
+    text: &'t str,
+    env: Env,
+    frame: Frame,
+    functions: Vec<String>,
+    scope: Scope<'t>,
+    rules: Option<&'t Rules>,
+    out: Walk,
+}
+
+/// How much was found at some point.
+#[derive(Debug)]
+struct Mark {
+    simples: usize,
+    findings: usize,
+    functions: usize,
+    constructs: Constructs,
+}
+
+/// The heredocs of the text being walked.
+type Heres<'h, 'a> = &'h [Here<'a>];
+
+pub(crate) fn walk<'t>(text: &'t str, scope: Scope<'t>, rules: Option<&'t Rules>) -> Walk {
+    let frame = Frame {
+        base: Base::Offset(0),
+        place: Place::default(),
+        via: Rc::new(Vec::new()),
+        stdin: Stdin::Inherited,
+        bounded_stdin: false,
+        nesting: 0,
+        loops: 0,
+        carrier: None,
+        positional: None,
+    };
+    let mut walker =
+        Walker { text, env: Env::default(), frame, functions: Vec::new(), scope, rules, out: Walk::default() };
+    let parsed = parse::parse(text, 0);
+    walker.out.empty = parsed.list.items.is_empty() && parsed.fault.is_none();
+    walker.parsed(&parsed);
+    walker.out
+}
+
+impl Walker<'_> {
+    fn parsed(&mut self, parsed: &Parsed<'_>) {
+        if let Some(fault) = parsed.fault {
+            self.fault(fault);
+        }
+        self.list(&parsed.list, &parsed.heres);
+    }
+
+    fn fault(&mut self, fault: Fault) {
+        self.out.constructs.unparsable = true;
+        let span = self.at(fault.span);
+        let (code, message, risk) = match fault.kind {
+            FaultKind::Unterminated => {
+                ("unparsable", "a quote, bracket or heredoc is opened here and never closed", Risk::NeedsReview)
+            }
+            FaultKind::Unexpected => ("unparsable", "this is no shell syntax", Risk::NeedsReview),
+            FaultKind::SplitToken => {
+                ("split_token", "a line break hides inside a word or operator here", Risk::NeedsReview)
+            }
+            FaultKind::TooDeep => {
+                ("too_deep", "constructs are nested so deep that nobody could read them", Risk::Dangerous)
+            }
+        };
+        self.find(code, message, span, risk);
+    }
+
+    /// A reason about the text rather than one command.
+    fn find(&mut self, code: &str, message: impl Into<String>, span: Span, risk: Risk) {
+        self.find_of(None, code, message, span, risk);
+    }
+
+    fn find_of(&mut self, simple: Option<usize>, code: &str, message: impl Into<String>, span: Span, risk: Risk) {
+        let layer = if matches!(code, "unparsable" | "too_deep") { Layer::Input } else { Layer::Syntax };
+        let reason = Reason { code: code.to_owned(), message: message.into(), span, layer, risk };
+        self.out.findings.push(Finding { reason, simple });
+    }
+
+    /// A span of the text being walked, in the text that was given.
+    fn at(&self, span: Span) -> Span {
+        match self.frame.base {
+            Base::Offset(offset) => Span { start: span.start + offset, end: span.end + offset },
+            Base::Fixed(span) => span,
+        }
+    }
+
+    /// Runs with a changed frame and puts the old one back.
+    fn framed<T>(&mut self, change: impl FnOnce(&mut Frame), inner: impl FnOnce(&mut Self) -> T) -> T {
+        let saved = self.frame.clone();
+        change(&mut self.frame);
+        let outcome = inner(self);
+        self.frame = saved;
+        outcome
+    }
+
+    /// Runs what cannot change the variables outside.
+    fn isolated<T>(&mut self, inner: impl FnOnce(&mut Self) -> T) -> T {
+        let saved = self.env.clone();
+        let outcome = inner(self);
+        self.env = saved;
+        outcome
+    }
+
+    /// Runs what may or may not happen.
+    fn maybe<T>(&mut self, inner: impl FnOnce(&mut Self) -> T) -> T {
+        let saved = self.env.clone();
+        let outcome = inner(self);
+        self.env.join(&saved);
+        outcome
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            simples: self.out.simples.len(),
+            findings: self.out.findings.len(),
+            functions: self.functions.len(),
+            constructs: self.out.constructs,
+        }
+    }
+
+    /// Drops what was found since the mark.
+    fn forget(&mut self, mark: &Mark) {
+        self.out.simples.truncate(mark.simples);
+        self.out.roles.truncate(mark.simples);
+        self.out.findings.truncate(mark.findings);
+        self.functions.truncate(mark.functions);
+        self.out.constructs = mark.constructs;
+    }
+
+    /// How deep text inside text counts as being already: the deeper, the less may be nested in it.
+    fn parse_depth(&self) -> usize {
+        self.frame.nesting * (parse::MAX_DEPTH / (MAX_NESTING + 1))
+    }
+
+    fn full(&self) -> bool {
+        self.out.simples.len() >= MAX_COMMANDS
+    }
+}

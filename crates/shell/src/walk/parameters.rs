@@ -1,0 +1,323 @@
+//! Parameter expansion: `$x`, `${x:-y}`, `$@`, `${a[@]}` and the rest.
+
+use crate::expand::fields::Fields;
+use crate::expand::text::is_pattern;
+use crate::parse::{Op, Parameter, Part};
+use crate::reason::Risk;
+use crate::word::{Source, Value, Word};
+
+use super::compounds::dynamic;
+use super::env::Binding;
+use super::{Heres, Walker};
+
+/// Variables of the shell that hold numbers.
+const NUMBERS: &[&str] =
+    &["RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "SRANDOM", "EPOCHSECONDS", "OPTIND"];
+
+impl Walker<'_> {
+    pub(super) fn parameter(&mut self, parameter: &Parameter<'_>, fields: &mut Fields, heres: Heres<'_, '_>) {
+        if let Some(subscript) = &parameter.subscript {
+            self.arithmetic(subscript, heres);
+        }
+        let quoted = parameter.quoted;
+        if parameter.indirect {
+            self.operand_parts(&parameter.op, heres);
+            self.indirect(parameter);
+            return fields.unknown([Source::Indirect], quoted);
+        }
+        match &parameter.op {
+            Op::None => self.plain(parameter, fields),
+            Op::Length => fields.unknown([Source::Number], true),
+            Op::Names => fields.unknown([Source::Indirect], quoted),
+            Op::Transform(letter) => self.transform(*letter, parameter, fields),
+            Op::Error { word } => {
+                self.inspect(word, heres);
+                self.plain(parameter, fields);
+            }
+            Op::Default { colon, word } => self.default(parameter, *colon, word, fields, heres),
+            Op::AssignDefault { colon, word } => {
+                let span = self.at(parameter.span);
+                self.find("assigned_default", "assigns a variable on the way", span, Risk::NeedsReview);
+                if !self.env.is_bound(parameter.name) {
+                    let value = self.single(word, heres);
+                    self.env.bind(parameter.name, Binding::scalar(value));
+                }
+                self.default(parameter, *colon, word, fields, heres);
+            }
+            Op::Alternate { colon, word } => self.alternate(parameter, *colon, word, fields, heres),
+            Op::Slice(_) | Op::Strip { .. } | Op::Replace { .. } | Op::Case(_) => {
+                self.edited(parameter, fields, heres);
+            }
+        }
+    }
+
+    /// `${!x}` looks up the name that `x` holds, subscript and all. `${!x[@]}` and `${!x*}` only list names.
+    fn indirect(&mut self, parameter: &Parameter<'_>) {
+        if matches!(parameter.op, Op::Names) || matches!(subscript_text(parameter), Some("@" | "*")) {
+            return;
+        }
+        let span = self.at(parameter.span);
+        self.find("evaluated_content", "looks up whatever name the value holds", span, Risk::NeedsReview);
+        if let Value::Known(name) = self.current(parameter) {
+            self.evaluated_name(&name, span);
+        }
+    }
+
+    /// Looks inside the words of an operation whose result is unknown anyway.
+    fn operand_parts(&mut self, op: &Op<'_>, heres: Heres<'_, '_>) {
+        match op {
+            Op::Default { word, .. }
+            | Op::AssignDefault { word, .. }
+            | Op::Error { word }
+            | Op::Alternate { word, .. }
+            | Op::Strip { pattern: word, .. }
+            | Op::Case(word) => self.inspect(word, heres),
+            Op::Slice(word) => {
+                self.arithmetic(word, heres);
+            }
+            Op::Replace { pattern, with, .. } => {
+                self.inspect(pattern, heres);
+                self.inspect(with, heres);
+            }
+            Op::None | Op::Length | Op::Transform(_) | Op::Names => {}
+        }
+    }
+
+    /// `$x` without an operation.
+    fn plain(&mut self, parameter: &Parameter<'_>, fields: &mut Fields) {
+        let quoted = parameter.quoted;
+        let all = matches!(parameter.name, "@" | "*");
+        if all || parameter.name.bytes().all(|byte| byte.is_ascii_digit()) {
+            return self.positional(parameter, fields);
+        }
+        if let Some(words) = self.array_words(parameter) {
+            let star = subscript_text(parameter) == Some("*");
+            return push_words(fields, &words, quoted, star);
+        }
+        let value = self.variable(parameter.name);
+        if parameter.subscript.is_some() {
+            return fields.unknown(sources_of(&value), quoted);
+        }
+        if !quoted && self.env.get("IFS").is_some() && matches!(value, Value::Known(_)) {
+            return fields.unknown(sources_of(&value), quoted);
+        }
+        fields.value(&value, quoted);
+    }
+
+    /// What a variable holds, as far as this text says.
+    pub(super) fn variable(&self, name: &str) -> Value {
+        if let Some(binding) = self.env.get(name) {
+            return binding.value.clone();
+        }
+        match name {
+            "?" | "#" | "$" | "!" | "-" => dynamic(Source::Number),
+            "_" => dynamic(Source::Indirect),
+            "IFS" => Value::Known(" \t\n".to_owned()),
+            _ if NUMBERS.contains(&name) => dynamic(Source::Number),
+            _ if self.env.is_bound(name) => dynamic(Source::Output),
+            _ => dynamic(Source::Variable(name.to_owned())),
+        }
+    }
+
+    fn positional(&self, parameter: &Parameter<'_>, fields: &mut Fields) {
+        let Some(words) = self.frame.positional.as_deref() else {
+            return fields.unknown([Source::Positional], parameter.quoted);
+        };
+        match parameter.name.parse::<usize>() {
+            Ok(index) => {
+                let empty = Value::Known(String::new());
+                let value = words.get(index).map_or(&empty, |word| &word.value);
+                fields.value(value, parameter.quoted);
+            }
+            Err(_) => push_words(fields, words.get(1..).unwrap_or_default(), parameter.quoted, parameter.name == "*"),
+        }
+    }
+
+    /// The elements that `${a[@]}`, `${a[2]}` or `$a` of a known array mean.
+    fn array_words(&self, parameter: &Parameter<'_>) -> Option<Vec<Word>> {
+        let words = self.env.get(parameter.name)?.array.as_ref()?;
+        match subscript_text(parameter) {
+            Some("@" | "*") => Some(words.clone()),
+            Some(index) => Some(words.get(index.parse::<usize>().ok()?).cloned().into_iter().collect()),
+            None if parameter.subscript.is_none() => Some(words.first().cloned().into_iter().collect()),
+            None => None,
+        }
+    }
+
+    fn default(
+        &mut self,
+        parameter: &Parameter<'_>,
+        colon: bool,
+        word: &[Part<'_>],
+        fields: &mut Fields,
+        heres: Heres<'_, '_>,
+    ) {
+        let value = self.current(parameter);
+        match &value {
+            Value::Known(text) if !text.is_empty() || !colon => {
+                self.inspect(word, heres);
+                fields.value(&value, parameter.quoted);
+            }
+            Value::Known(_) => self.parts(word, fields, heres),
+            _ => {
+                let default = self.single(word, heres);
+                let mut sources = sources_of(&value);
+                match default {
+                    Value::Known(text) if text.is_empty() => {}
+                    other => sources.extend(sources_of(&other)),
+                }
+                fields.unknown(sources, parameter.quoted);
+            }
+        }
+    }
+
+    fn alternate(
+        &mut self,
+        parameter: &Parameter<'_>,
+        colon: bool,
+        word: &[Part<'_>],
+        fields: &mut Fields,
+        heres: Heres<'_, '_>,
+    ) {
+        match self.current(parameter) {
+            Value::Known(text) if !text.is_empty() || !colon => self.parts(word, fields, heres),
+            Value::Known(_) => self.inspect(word, heres),
+            _ => {
+                let mut sources = sources_of(&self.single(word, heres));
+                if let Some(Source::OneOf(texts)) = sources.first_mut() {
+                    texts.insert(0, String::new());
+                }
+                fields.unknown(sources, parameter.quoted);
+            }
+        }
+    }
+
+    fn current(&self, parameter: &Parameter<'_>) -> Value {
+        if parameter.subscript.is_some() || matches!(parameter.name, "@" | "*") {
+            return dynamic(Source::Positional);
+        }
+        if let Ok(index) = parameter.name.parse::<usize>() {
+            let known = self.frame.positional.as_deref().map(|words| words.get(index));
+            return match known {
+                Some(Some(word)) => word.value.clone(),
+                Some(None) => Value::Known(String::new()),
+                None => dynamic(Source::Positional),
+            };
+        }
+        self.variable(parameter.name)
+    }
+
+    /// `${x@Q}` and its kin; `@P` runs what the value holds.
+    fn transform(&mut self, letter: char, parameter: &Parameter<'_>, fields: &mut Fields) {
+        let value = self.current(parameter);
+        if letter == 'P' {
+            let span = self.at(parameter.span);
+            self.prompt_expansion(&value, span);
+        }
+        let sources = match letter {
+            'P' | 'A' | 'K' | 'k' => vec![Source::Indirect],
+            _ => sources_of(&value),
+        };
+        fields.unknown(sources, parameter.quoted);
+    }
+
+    /// Substrings, stripping and replacing: worked out where everything is plain text.
+    fn edited(&mut self, parameter: &Parameter<'_>, fields: &mut Fields, heres: Heres<'_, '_>) {
+        let value = self.current(parameter);
+        let result = match (&value, &parameter.op) {
+            (Value::Known(text), Op::Slice(word)) => {
+                self.arithmetic(word, heres);
+                slice(text, &self.single(word, heres))
+            }
+            (Value::Known(text), Op::Strip { prefix, pattern }) => strip(text, *prefix, &self.single(pattern, heres)),
+            (Value::Known(text), Op::Replace { all, pattern, with }) => {
+                let (pattern, with) = (self.single(pattern, heres), self.single(with, heres));
+                replace(text, *all, &pattern, &with)
+            }
+            (Value::Known(text), Op::Case(word)) => {
+                self.inspect(word, heres);
+                let texts = vec![text.to_lowercase(), text.to_uppercase()];
+                return fields.unknown([Source::OneOf(texts)], parameter.quoted);
+            }
+            (_, op) => {
+                self.operand_parts(op, heres);
+                None
+            }
+        };
+        match result {
+            Some(text) => fields.value(&Value::Known(text), parameter.quoted),
+            None => fields.unknown(edited_sources(&value), parameter.quoted),
+        }
+    }
+}
+
+/// A value cut in ways not worked out: its alternatives no longer hold.
+fn edited_sources(value: &Value) -> Vec<Source> {
+    let sources = sources_of(value).into_iter();
+    sources.map(|source| if let Source::OneOf(_) = source { Source::Indirect } else { source }).collect()
+}
+
+fn push_words(fields: &mut Fields, words: &[Word], quoted: bool, joined: bool) {
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 && joined && quoted {
+            fields.quoted(" ");
+        } else if index > 0 {
+            fields.end_field();
+        }
+        fields.value(&word.value, quoted);
+    }
+}
+
+pub(super) fn sources_of(value: &Value) -> Vec<Source> {
+    match value {
+        Value::Known(text) | Value::Glob(text) => vec![Source::OneOf(vec![text.clone()])],
+        Value::Dynamic(dynamic) => dynamic.sources.clone(),
+    }
+}
+
+fn subscript_text<'p>(parameter: &'p Parameter<'_>) -> Option<&'p str> {
+    match parameter.subscript.as_deref() {
+        Some([Part::Text { text, .. }]) => Some(text),
+        _ => None,
+    }
+}
+
+fn slice(text: &str, word: &Value) -> Option<String> {
+    let Value::Known(word) = word else { return None };
+    let (offset, length) = match word.split_once(':') {
+        Some((offset, length)) => (offset, Some(length.trim().parse::<usize>().ok()?)),
+        None => (word.as_str(), None),
+    };
+    let count = text.chars().count();
+    let offset = match offset.trim().parse::<i64>().ok()? {
+        back if back < 0 => count.checked_sub(usize::try_from(back.unsigned_abs()).ok()?)?,
+        forward => usize::try_from(forward).ok()?,
+    };
+    let rest = text.chars().skip(offset);
+    Some(match length {
+        Some(length) => rest.take(length).collect(),
+        None => rest.collect(),
+    })
+}
+
+fn strip(text: &str, prefix: bool, pattern: &Value) -> Option<String> {
+    let pattern = plain(pattern)?;
+    let stripped = if prefix { text.strip_prefix(pattern) } else { text.strip_suffix(pattern) };
+    Some(stripped.unwrap_or(text).to_owned())
+}
+
+fn replace(text: &str, all: bool, pattern: &Value, with: &Value) -> Option<String> {
+    let (pattern, Value::Known(with)) = (plain(pattern)?, with) else { return None };
+    if pattern.is_empty() {
+        return Some(text.to_owned());
+    }
+    let grown = text.len().saturating_mul(with.len().max(1));
+    (grown < 1 << 16).then(|| if all { text.replace(pattern, with) } else { text.replacen(pattern, with, 1) })
+}
+
+fn plain(pattern: &Value) -> Option<&str> {
+    match pattern {
+        Value::Known(text) if !is_pattern(text) => Some(text),
+        _ => None,
+    }
+}

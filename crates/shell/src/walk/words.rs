@@ -1,0 +1,211 @@
+//! Words: from parts to what bash would make of them, as far as that is known.
+
+use std::borrow::Cow;
+
+use crate::expand::brace;
+use crate::expand::fields::Fields;
+use crate::parse::{Node, Part};
+use crate::reason::Risk;
+use crate::word::{Dynamic, Source, Value, Word};
+
+use super::{Heres, Walker};
+
+impl Walker<'_> {
+    /// All words that one written word becomes.
+    pub(super) fn words(&mut self, node: &Node<'_>, heres: Heres<'_, '_>) -> Vec<Word> {
+        let span = self.at(node.span);
+        if let [Part::Text { text, quoted }] = node.parts.as_slice()
+            && (*quoted || !text.contains(['{', '*', '?', '[']))
+        {
+            return vec![Word { span, value: Value::Known(text.clone().into_owned()) }];
+        }
+        let alternatives = match brace::expand(&node.parts) {
+            Ok(alternatives) => alternatives,
+            Err(brace::TooMany) => {
+                self.inspect(&node.parts, heres);
+                self.find("brace_expansion", "these braces make more words than can be shown", span, Risk::NeedsReview);
+                return vec![Word { span, value: unknown(vec![Source::Indirect]) }];
+            }
+        };
+        let mut values = Vec::new();
+        match alternatives {
+            None => values.extend(self.fields(&node.parts, heres)),
+            Some(alternatives) => {
+                for parts in &alternatives {
+                    values.extend(self.fields(parts, heres));
+                }
+            }
+        }
+        values.into_iter().map(|value| Word { span, value }).collect()
+    }
+
+    fn fields(&mut self, parts: &[Part<'_>], heres: Heres<'_, '_>) -> Vec<Value> {
+        let mut fields = Fields::new(true);
+        self.parts(parts, &mut fields, heres);
+        fields.finish()
+    }
+
+    /// The one value of parts that are not split: assignments, redirection targets, quotes.
+    pub(super) fn single(&mut self, parts: &[Part<'_>], heres: Heres<'_, '_>) -> Value {
+        let mut fields = Fields::new(false);
+        self.parts(parts, &mut fields, heres);
+        fields.single()
+    }
+
+    /// Looks for commands inside parts whose value does not matter.
+    pub(super) fn inspect(&mut self, parts: &[Part<'_>], heres: Heres<'_, '_>) {
+        let plain = parts.iter().all(|part| matches!(part, Part::Text { .. }));
+        if !plain {
+            let mut fields = Fields::new(false);
+            self.parts(parts, &mut fields, heres);
+        }
+    }
+
+    pub(super) fn parts(&mut self, parts: &[Part<'_>], fields: &mut Fields, heres: Heres<'_, '_>) {
+        for part in parts {
+            match part {
+                Part::Text { text, quoted: true } => fields.quoted(text),
+                Part::Text { text, quoted: false } if text.contains([' ', '\t', '\n']) => fields.expanded(text),
+                Part::Text { text, quoted: false } => fields.literal(text),
+                Part::Parameter(parameter) => self.parameter(parameter, fields, heres),
+                Part::Command(substitution) => {
+                    let source = self.substitution(substitution, heres);
+                    fields.unknown([source], substitution.quoted);
+                }
+                Part::Backtick { text, offset, quoted, span } => {
+                    let source = self.backtick(text, *offset, *span);
+                    fields.unknown([source], *quoted);
+                }
+                Part::Process(substitution) => {
+                    self.process(substitution, heres);
+                    fields.unknown([Source::Process], true);
+                }
+                Part::Arithmetic(parts) => {
+                    let sources = self.arithmetic(parts, heres);
+                    fields.unknown(sources, true);
+                }
+            }
+        }
+    }
+
+    /// Arithmetic: a number, unless commands or unsafe names are evaluated on the way.
+    pub(super) fn arithmetic(&mut self, parts: &[Part<'_>], heres: Heres<'_, '_>) -> Vec<Source> {
+        let mut sources = vec![Source::Number];
+        for part in parts {
+            if let Part::Text { text, .. } = part {
+                self.evaluated_identifiers(text, &mut sources);
+                continue;
+            }
+            let mut fields = Fields::new(false);
+            self.parts(std::slice::from_ref(part), &mut fields, heres);
+            if let Value::Dynamic(dynamic) = fields.single() {
+                if self.holds_content(&dynamic.sources) {
+                    let span = self.whole();
+                    let message = "arithmetic evaluates what is read, which can be code";
+                    self.find("evaluated_content", message, span, Risk::NeedsReview);
+                }
+                for source in dynamic.sources {
+                    if !matches!(source, Source::Variable(_) | Source::OneOf(_)) && !sources.contains(&source) {
+                        sources.push(source);
+                    }
+                }
+            }
+        }
+        sources
+    }
+
+    /// Arithmetic evaluates what a name holds, and what that holds: text from elsewhere can be code there.
+    fn evaluated_identifiers(&mut self, text: &str, sources: &mut Vec<Source>) {
+        let mut assigned: Vec<&str> = Vec::new();
+        for (at, name) in identifiers(text) {
+            let value = self.env.get(name).map(|binding| (binding.value.clone(), binding.content));
+            match value {
+                Some((Value::Known(code), _)) if code.contains(['$', '`', '[']) => {
+                    let span = self.whole();
+                    self.evaluated_name(&code, span);
+                    sources.push(Source::Indirect);
+                }
+                Some((Value::Dynamic(dynamic), content))
+                    if content || dynamic.sources.iter().any(|s| matches!(s, Source::Output | Source::Indirect)) =>
+                {
+                    let span = self.whole();
+                    self.find(
+                        "evaluated_content",
+                        format!("arithmetic evaluates what `{name}` holds, which can be code"),
+                        span,
+                        Risk::NeedsReview,
+                    );
+                    sources.push(Source::Indirect);
+                }
+                _ => {}
+            }
+            if assigns(text, at + name.len()) {
+                assigned.push(name);
+            }
+        }
+        for name in assigned {
+            self.env.bind(name, super::env::Binding::scalar(unknown(vec![Source::Number])));
+        }
+    }
+
+    /// The span of the text being walked, where nothing finer is known.
+    pub(super) fn whole(&self) -> crate::word::Span {
+        match self.frame.base {
+            super::Base::Offset(start) => crate::word::Span { start, end: self.text.len() },
+            super::Base::Fixed(span) => span,
+        }
+    }
+}
+
+/// The text of a word that has no expansions at all.
+pub(super) fn literal<'n>(node: &'n Node<'_>) -> Option<Cow<'n, str>> {
+    match node.parts.as_slice() {
+        [Part::Text { text, .. }] => Some(Cow::Borrowed(text)),
+        parts => {
+            let mut out = String::new();
+            for part in parts {
+                let Part::Text { text, .. } = part else { return None };
+                out.push_str(text);
+            }
+            Some(Cow::Owned(out))
+        }
+    }
+}
+
+pub(super) fn unknown(sources: Vec<Source>) -> Value {
+    Value::Dynamic(Dynamic { prefix: String::new(), suffix: String::new(), sources, splits: false })
+}
+
+/// The names in arithmetic text, with where they start.
+fn identifiers(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let bytes = text.as_bytes();
+        while let Some(byte) = bytes.get(at).copied() {
+            if byte.is_ascii_digit() {
+                while bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'#') {
+                    at += 1;
+                }
+            } else if byte == b'_' || byte.is_ascii_alphabetic() {
+                let start = at;
+                while bytes.get(at).is_some_and(|b| *b == b'_' || b.is_ascii_alphanumeric()) {
+                    at += 1;
+                }
+                return text.get(start..at).map(|name| (start, name));
+            } else {
+                at += 1;
+            }
+        }
+        None
+    })
+}
+
+/// Whether the text after a name assigns to it.
+fn assigns(text: &str, after: usize) -> bool {
+    let rest = text.get(after..).unwrap_or_default().trim_start();
+    let operator: String = rest.chars().take_while(|c| "+-*/%&|^<>=!".contains(*c)).take(3).collect();
+    matches!(
+        operator.as_str(),
+        "=" | "+=" | "-=" | "*=" | "/=" | "%=" | "&=" | "|=" | "^=" | "<<=" | ">>=" | "++" | "--"
+    )
+}
