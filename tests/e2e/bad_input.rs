@@ -55,6 +55,8 @@ fn bodies_that_are_not_what_they_should_be() {
         (json!({"session_id": "s", "command": "ls", "tool": "Read"}), "ambiguous_action"),
         (json!({"session_id": "s", "command": "ls", "argv": ["rm", "-rf", "/"]}), "ambiguous_action"),
         (json!({"session_id": "s", "argv": []}), "invalid_field"),
+        (json!({"session_id": "s", "tool": ""}), "invalid_field"),
+        (json!({"session_id": "s", "command": "ls", "wait": 86401}), "invalid_field"),
         (json!({"session_id": "", "command": "ls"}), "invalid_field"),
         (json!({"session_id": "s", "command": "ls", "expires_in_sec": 0}), "invalid_field"),
         (json!({"session_id": "s", "command": "ls", "expires_in_sec": 86401}), "invalid_field"),

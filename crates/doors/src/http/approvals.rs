@@ -15,6 +15,8 @@ use super::router::AppState;
 use super::wire::{AgentView, CreateApproval, Page, Record, View};
 
 const MAX_WAIT_SECS: u64 = 60;
+/// A longer wish is a mistake, not a wish.
+const MAX_WAIT_SENT: u64 = 86_400;
 const DEFAULT_PAGE: usize = 50;
 const MAX_PAGE: usize = 200;
 
@@ -27,9 +29,18 @@ pub(super) fn invalid_query(error: &axum::extract::rejection::QueryRejection) ->
     Problem::unprocessable("invalid_query", format!("the query is not as documented: {}", error.body_text()))
 }
 
-fn until(state: &AppState, wait: u64) -> Timestamp {
-    let seconds = wait.min(MAX_WAIT_SECS).min(state.config.max_wait_secs);
-    state.gate.now().plus_millis(seconds * 1000)
+/// Until when the answer is held, if it is to be held at all.
+fn until(state: &AppState, wait: Option<u64>) -> Result<Option<Timestamp>, Problem> {
+    match wait {
+        None | Some(0) => Ok(None),
+        Some(seconds) if seconds > MAX_WAIT_SENT => {
+            Err(Problem::unprocessable("invalid_field", format!("`wait` is at most {MAX_WAIT_SENT} seconds")))
+        }
+        Some(seconds) => {
+            let seconds = seconds.min(MAX_WAIT_SECS).min(state.config.max_wait_secs);
+            Ok(Some(state.gate.now().plus_millis(seconds * 1000)))
+        }
+    }
 }
 
 /// Asks. Policy may answer at once (`auto`); otherwise a person is asked.
@@ -47,12 +58,10 @@ pub(super) async fn create(
     AsAgent(agent): AsAgent,
     body: JsonBody<CreateApproval>,
 ) -> Result<Json<AgentView>, Problem> {
-    let wait = body.value.wait;
+    let until = until(&state, body.value.wait)?;
     let (approval, _) = agent.request(body.value.into_request(&body.bytes)?).await?;
-    let approval = match wait {
-        Some(seconds) if seconds > 0 && approval.status() == Status::Pending => {
-            agent.wait(approval.id, until(&state, seconds)).await?
-        }
+    let approval = match until {
+        Some(until) if approval.status() == Status::Pending => agent.wait(approval.id, until).await?,
         Some(_) | None => approval,
     };
     Ok(Json(AgentView::of(&approval)))
@@ -62,7 +71,7 @@ pub(super) async fn create(
 #[into_params(parameter_in = Query)]
 pub(super) struct WaitQuery {
     /// Seconds to hold the answer while it is pending; at most 60 count.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 86400)]
     wait: Option<u64>,
 }
 
@@ -81,7 +90,7 @@ pub(super) async fn get(
 ) -> Result<Json<View>, Problem> {
     let Query(query) = query.map_err(|error| invalid_query(&error))?;
     let id = parse_id(&id)?;
-    let until = query.wait.filter(|seconds| *seconds > 0).map(|seconds| until(&state, seconds));
+    let until = until(&state, query.wait)?;
     let view = match reader {
         Reader::Agent(agent) => {
             let approval = match until {

@@ -8,18 +8,13 @@ use crate::parse::{Command, Kind, List, Node};
 
 use super::words::literal;
 
-/// Programs whose output is bounded whatever their operands.
-const SOURCES: &[&str] = &[
-    "date", "pwd", "basename", "dirname", "realpath", "readlink", "wc", "nproc", "uname", "which", "ls", "seq", "expr",
-    "getconf", "arch", "tty",
-];
+/// Programs that print paths, dates or counts.
+const SOURCES: &[&str] = &["pwd", "basename", "dirname", "realpath", "wc", "nproc", "uname", "which", "ls", "getconf"];
 /// Subcommands of git that print names and numbers.
 const GIT: &[&str] =
     &["ls-files", "rev-parse", "merge-base", "describe", "rev-list", "symbolic-ref", "name-rev", "ls-tree"];
 /// Programs that print nothing that matters before the last command.
-const SILENT: &[&str] = &["cd", "test", "[", "true", ":", "false", "set", "pushd"];
-/// Programs that pass on lines they were given.
-const FILTERS: &[&str] = &["sort", "uniq", "head", "tail", "tac", "cut"];
+const SILENT: &[&str] = &["cd", "test", "[", "true", ":", "false"];
 
 /// Whether everything the list prints is bounded.
 pub(super) fn list(list: &List<'_>) -> bool {
@@ -59,17 +54,42 @@ pub(super) fn stages(stages: &[Command<'_>]) -> bool {
 }
 
 fn source(name: &str, arguments: &[Option<Cow<'_, str>>]) -> bool {
+    if smuggles(arguments) {
+        return false;
+    }
     let mut words = arguments.iter().flatten().map(|word| &**word);
     match name {
         "git" => git(words.skip_while(|word| word.starts_with('-'))),
         "rg" | "grep" => words.any(lists_names),
-        // Names only, unless told to run something.
-        "find" | "fd" | "fdfind" => !words.any(runs),
+        // Names only, unless told to run something or to print in a way of one's own.
+        "find" | "fd" | "fdfind" => !words.any(|word| runs(word) || word.contains("printf")),
         "command" => words.next() == Some("-v"),
         "mktemp" => words.any(|word| word == "-u"),
-        "echo" | "printf" => arguments.iter().all(Option::is_some),
+        "date" => words.all(|word| !word.starts_with('+') || word.starts_with("+%")),
+        "readlink" => words.any(|word| matches!(word, "-f" | "-e" | "-m")),
+        "seq" => arguments.iter().all(|word| word.as_deref().is_some_and(number)),
+        "expr" => {
+            arguments.iter().all(|word| word.as_deref().is_some_and(|word| number(word) || "+-*/%".contains(word)))
+        }
         _ => SOURCES.contains(&name),
     }
+}
+
+/// Whether the words could make a program print something that reads as an option: `date +--x`, `basename /--x`,
+/// `grep --label=--x`, or a format.
+fn smuggles(arguments: &[Option<Cow<'_, str>>]) -> bool {
+    let mut operands_only = false;
+    for word in arguments.iter().flatten() {
+        let inside = word.as_bytes().windows(2).any(|pair| {
+            matches!(pair, [before, b'-'] if !before.is_ascii_alphanumeric() && !matches!(before, b'_' | b'.' | b'*' | b'-'))
+        });
+        if inside || word.contains("format") || word.starts_with("--label") || (operands_only && word.starts_with('-'))
+        {
+            return true;
+        }
+        operands_only |= word == "--";
+    }
+    false
 }
 
 fn git<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
@@ -98,24 +118,69 @@ fn runs(word: &str) -> bool {
     short || word.starts_with("-ok") || word.starts_with("--exec")
 }
 
-/// A filter that reads nothing but its standard input.
+/// A filter that reads nothing but its standard input, and keeps the beginning of each line.
 fn filter(name: &str, arguments: &[Option<Cow<'_, str>>]) -> bool {
-    let operands = arguments
-        .iter()
-        .filter(|word| !word.as_deref().is_some_and(|word| word.starts_with(['-', '+']) || number(word)))
-        .count();
-    let elsewhere = arguments.iter().flatten().any(|word| {
-        word.starts_with("--") && (word.contains("files0") || word.contains("rec") || word.contains("dir"))
-            || (name == "grep"
-                && word.starts_with('-')
-                && !word.starts_with("--")
-                && word.contains(['r', 'R', 'd', 'f']))
-    });
+    let Some(words) = arguments.iter().map(Option::as_deref).collect::<Option<Vec<&str>>>() else { return false };
+    let short = |letters: &[char]| {
+        words.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letters))
+    };
+    let long = words.iter().any(|word| word.starts_with("--"));
+    let operands = words.iter().filter(|word| !word.starts_with(['-', '+']) && !number(word)).count();
     match name {
-        "tr" => true,
-        "grep" => operands <= 1 && !elsewhere && arguments.iter().all(Option::is_some),
-        _ => FILTERS.contains(&name) && operands == 0 && !elsewhere,
+        "sort" | "uniq" => operands == 0 && !long && !short(&['o', 'T', 'S', 's', 'f', 'w']),
+        "head" | "tail" => operands == 0 && !long && !short(&['c']),
+        "cut" => operands == 0 && words.contains(&"-f1"),
+        "tr" => matches!(words.as_slice(), ["-d", " " | "\\n" | "\\r" | "[:space:]" | "[:blank:]"]),
+        "grep" => operands <= 1 && !long && !short(&['r', 'R', 'd', 'f', 'o']),
+        _ => false,
     }
+}
+
+/// What `echo` or `printf` prints, when every word of it is written out.
+pub(super) fn printed(list: &List<'_>) -> Option<String> {
+    let [item] = list.items.as_slice() else { return None };
+    let [pipeline] = item.chain.as_slice() else { return None };
+    let [stage] = pipeline.stages.as_slice() else { return None };
+    if item.background.is_some() || !stage.redirects.is_empty() {
+        return None;
+    }
+    let words = words(stage)?.into_iter().collect::<Option<Vec<Cow<'_, str>>>>()?;
+    let (program, arguments) = words.split_first()?;
+    match (base_name(program), arguments) {
+        ("echo", [first, ..]) if is_escape_option(first) => None,
+        ("echo", arguments) => {
+            let skip = usize::from(arguments.first().is_some_and(|word| word == "-n"));
+            Some(arguments.get(skip..).unwrap_or_default().join(" "))
+        }
+        ("printf", [format, arguments @ ..]) if !format.starts_with('-') => formatted(format, arguments),
+        _ => None,
+    }
+}
+
+/// `-e` and `-E`, which change what backslashes mean.
+fn is_escape_option(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|letters| {
+        letters.contains(['e', 'E']) && letters.chars().all(|letter| matches!(letter, 'n' | 'e' | 'E'))
+    })
+}
+
+/// `printf` with nothing but `%s` and `%%`, applied once.
+fn formatted(format: &str, arguments: &[Cow<'_, str>]) -> Option<String> {
+    let format = crate::expand::ansi::decode(format);
+    let mut arguments = arguments.iter();
+    let mut out = String::new();
+    let mut chars = format.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '%' => match chars.next()? {
+                's' => out.push_str(arguments.next().map_or("", |word| word)),
+                '%' => out.push('%'),
+                _ => return None,
+            },
+            other => out.push(other),
+        }
+    }
+    arguments.next().is_none().then_some(out)
 }
 
 fn number(word: &str) -> bool {

@@ -5,22 +5,24 @@ use crate::parse::{self, List, Parsed, Substitution};
 use crate::reason::Risk;
 use crate::word::{Source, Span, Value};
 
+use super::compounds::dynamic;
 use super::{Base, Frame, Heres, MAX_NESTING, Walker, bounded};
 
 impl Walker<'_> {
-    pub(super) fn substitution(&mut self, substitution: &Substitution<'_>, heres: Heres<'_, '_>) -> Source {
+    /// What `$(…)` is to the word around it.
+    pub(super) fn substitution(&mut self, substitution: &Substitution<'_>, heres: Heres<'_, '_>) -> Value {
         let span = self.at(substitution.span);
         self.substituted(&substitution.list, span, |walker| walker.list(&substitution.list, heres))
     }
 
-    pub(super) fn backtick(&mut self, text: &str, offset: Option<usize>, span: Span) -> Source {
+    pub(super) fn backtick(&mut self, text: &str, offset: Option<usize>, span: Span) -> Value {
         let span = self.at(span);
         let base = match (self.frame.base, offset) {
             (Base::Offset(base), Some(offset)) => Base::Offset(base + offset),
             _ => Base::Fixed(span),
         };
         if self.too_deep(span) {
-            return Source::Output;
+            return dynamic(Source::Output);
         }
         let parsed = parse::parse(text, self.parse_depth());
         self.substituted(&parsed.list, span, |walker| {
@@ -35,16 +37,19 @@ impl Walker<'_> {
     }
 
     /// Walks the inner commands, then decides what their output is to the word around it.
-    fn substituted(&mut self, list: &List<'_>, span: Span, walk: impl FnOnce(&mut Self)) -> Source {
+    fn substituted(&mut self, list: &List<'_>, span: Span, walk: impl FnOnce(&mut Self)) -> Value {
         self.out.constructs.substitution = true;
         let found = self.out.findings.len();
         self.framed(enter_substitution, |walker| walker.isolated(walk));
         let harmless = self.out.findings.len() == found;
+        if harmless && let Some(text) = bounded::printed(list) {
+            return Value::Known(text.trim_end_matches('\n').to_owned());
+        }
         if harmless && bounded::list(list) {
-            return Source::BoundedOutput;
+            return dynamic(Source::BoundedOutput);
         }
         self.find("substitution", "whatever this prints becomes part of the command", span, Risk::NeedsReview);
-        Source::Output
+        dynamic(Source::Output)
     }
 
     pub(super) fn process(&mut self, substitution: &Substitution<'_>, heres: Heres<'_, '_>) {

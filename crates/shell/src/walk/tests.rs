@@ -51,6 +51,10 @@ fn words_are_what_bash_makes_of_them() {
         "${x:-rm} -rf /",
         "true && x=rm; $x -rf /",
         "rm -rf /tmp/..; rm -rf /",
+        "$(echo rm) -rf /",
+        "$(printf r%s m) -rf /",
+        "`echo rm -rf /`",
+        "rm $(echo -rf /)",
     ] {
         runs(line, &["rm -rf /"]);
     }
@@ -249,6 +253,16 @@ fn what_is_read_is_not_evaluated_in_silence() {
         "ls $(grep -elc f)",
         "ls $(ls | grep -r x)",
         "ls $(git log --name-only)",
+        "sort $(date +--compress-program=sh)",
+        "sort $(basename /--output=x)",
+        "sort $(seq -f --output=x 1)",
+        "sort $(find . -printf --output=%p)",
+        "sort $(pwd | tr / -)",
+        "sort $(ls | tail -c 9)",
+        "sort $(basename -- --output=x)",
+        "sort $(echo --output=x)",
+        "sort $(printf %s --compress-program=sh)",
+        "sort $(x | grep -l --label=--output=x y)",
     ] {
         assert!(!walk(line).findings.is_empty(), "{line}");
     }

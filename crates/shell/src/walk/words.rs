@@ -69,12 +69,12 @@ impl Walker<'_> {
                 Part::Text { text, quoted: false } => fields.literal(text),
                 Part::Parameter(parameter) => self.parameter(parameter, fields, heres),
                 Part::Command(substitution) => {
-                    let source = self.substitution(substitution, heres);
-                    fields.unknown([source], substitution.quoted);
+                    let value = self.substitution(substitution, heres);
+                    fields.value(&value, substitution.quoted);
                 }
                 Part::Backtick { text, offset, quoted, span } => {
-                    let source = self.backtick(text, *offset, *span);
-                    fields.unknown([source], *quoted);
+                    let value = self.backtick(text, *offset, *span);
+                    fields.value(&value, *quoted);
                 }
                 Part::Process(substitution) => {
                     self.process(substitution, heres);

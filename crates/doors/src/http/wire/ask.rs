@@ -53,6 +53,7 @@ pub(in super::super) struct CreateApproval {
     /// A command without a shell.
     #[schema(min_items = 1)]
     argv: Option<Vec<String>>,
+    #[schema(min_length = 1)]
     tool: Option<String>,
     category: Option<String>,
     #[schema(value_type = Option<Object>)]
@@ -68,7 +69,7 @@ pub(in super::super) struct CreateApproval {
     callback_url: Option<String>,
     /// Holds the answer up to this many seconds while it is pending; at most 60 count.
     #[serde(default, deserialize_with = "whole_number")]
-    #[schema(minimum = 0)]
+    #[schema(minimum = 0, maximum = 86400)]
     pub(in super::super) wait: Option<u64>,
 }
 
@@ -143,6 +144,9 @@ impl CreateApproval {
             return Ok((self.exec()?, given_type.unwrap_or_else(ActionType::exec)));
         }
         if let Some(name) = &self.tool {
+            if name.is_empty() {
+                return Err(Problem::unprocessable("invalid_field", "`tool` is the tool's name and not empty"));
+            }
             let action_type = match given_type {
                 Some(given) => given,
                 None => ActionType::new(format!("custom:{name}")).map_err(invalid)?,
