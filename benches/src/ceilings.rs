@@ -62,7 +62,7 @@ impl RawStore {
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "cache_size", -65_536)?;
+        connection.pragma_update(None, "cache_size", -16_384)?;
         connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
         connection.execute_batch(
             "CREATE TABLE approvals (n INTEGER PRIMARY KEY, body BLOB NOT NULL);
@@ -94,7 +94,7 @@ impl RawStore {
 }
 
 /// Whether a store's log has reached the length at which it is written over instead of grown: growing a file
-/// costs far more to flush, and a gate that has run for a while does not do it.
+/// costs more to flush, and a gate that has run for a while does not do it.
 pub fn log_is_grown(store: &Path) -> bool {
     let mut log = store.as_os_str().to_owned();
     log.push("-wal");
