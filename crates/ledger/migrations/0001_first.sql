@@ -8,7 +8,7 @@ CREATE TABLE events (
 -- Projections of the record. `request`, `terms` and `outcome` are JSON text whose hashes the record holds.
 CREATE TABLE approvals (
     n           INTEGER PRIMARY KEY,
-    id          BLOB    NOT NULL UNIQUE,
+    id          BLOB    NOT NULL,
     client      BLOB    NOT NULL,
     status      TEXT    NOT NULL,
     asked       INTEGER NOT NULL,
@@ -20,6 +20,10 @@ CREATE TABLE approvals (
     terms       TEXT    NOT NULL,
     outcome     TEXT
 );
+-- Ids are random. What is pending has an index of its own, which stays small: a million finished ones do not make
+-- asking slower.
+CREATE UNIQUE INDEX approvals_pending_id ON approvals (id) WHERE status = 'pending';
+CREATE UNIQUE INDEX approvals_ended_id ON approvals (id) WHERE status <> 'pending';
 CREATE INDEX approvals_by_status ON approvals (status);
 CREATE INDEX approvals_by_deadline ON approvals (expires_at) WHERE status = 'pending';
 CREATE INDEX approvals_by_client ON approvals (client, created_at);

@@ -14,12 +14,19 @@ macro_rules! approval_columns {
 
 pub(crate) const INSERT_APPROVAL: &str =
     concat!("INSERT INTO approvals (", approval_columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)");
-pub(crate) const APPROVAL: &str = concat!("SELECT ", approval_columns!(), " FROM approvals WHERE id = $1");
+/// One of the two, by the two indexes.
+pub(crate) const APPROVAL: &str = concat!(
+    "SELECT ",
+    approval_columns!(),
+    " FROM approvals WHERE id = $1 AND status = 'pending' UNION ALL SELECT ",
+    approval_columns!(),
+    " FROM approvals WHERE id = $1 AND status <> 'pending'"
+);
 /// Whoever changes the row first wins; the row count says who did.
 pub(crate) const FINISH_APPROVAL: &str =
     "UPDATE approvals SET status = $1, outcome = $2, ended_at = $3 WHERE id = $4 AND status = 'pending'";
-pub(crate) const CONSUME: &str =
-    "UPDATE approvals SET consumed_at = $1 WHERE id = $2 AND status = 'approved' AND consumed_at IS NULL";
+pub(crate) const CONSUME: &str = "UPDATE approvals SET consumed_at = $1 WHERE id = $2 AND status <> 'pending' \
+    AND status = 'approved' AND consumed_at IS NULL";
 pub(crate) const DUE: &str = concat!(
     "SELECT ",
     approval_columns!(),
