@@ -45,7 +45,10 @@ struct Line {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let workspace = args.workspace.as_deref();
     let Some(command) = &args.command else { return lines(workspace) };
-    let (assessment, verdict) = judge(command, &args.allow, workspace)?;
+    if let Some(bad) = args.allow.iter().find(|pattern| Entry::parse(pattern).is_none()) {
+        return Err(Usage(format!("`{}` is no allowlist entry", escape_line(bad))).into());
+    }
+    let (assessment, verdict) = judge(command, &args.allow, workspace);
     if args.json {
         return output::line(&output::json(&answer(None, &assessment, verdict)));
     }
@@ -60,23 +63,20 @@ fn lines(workspace: Option<&str>) -> anyhow::Result<()> {
         }
         let row: Line = serde_json::from_str(&line)
             .map_err(|error| Usage(format!("line {} is not a request to assess: {error}", number + 1)))?;
-        let (assessment, verdict) = judge(&row.command, &row.allowlist, workspace)?;
+        let (assessment, verdict) = judge(&row.command, &row.allowlist, workspace);
         output::line(&output::json(&answer(row.id, &assessment, verdict)))?;
     }
     Ok(())
 }
 
-fn judge(command: &str, allowlist: &[String], workspace: Option<&str>) -> anyhow::Result<(Assessment, Verdict)> {
+/// An entry that cannot be read covers nothing.
+fn judge(command: &str, allowlist: &[String], workspace: Option<&str>) -> (Assessment, Verdict) {
     let resolve = |word: &str| resolve(word);
     let options = Options { workspace, resolve: Some(&resolve), ..Options::default() };
     let assessment = assess(command, &options);
-    let mut entries = Vec::with_capacity(allowlist.len());
-    for pattern in allowlist {
-        let entry = Entry::parse(pattern);
-        entries.push(entry.ok_or_else(|| Usage(format!("`{}` is no allowlist entry", escape_line(pattern))))?);
-    }
+    let entries: Vec<Entry> = allowlist.iter().filter_map(|pattern| Entry::parse(pattern)).collect();
     let verdict = verdict(&assessment, &entries, &options);
-    Ok((assessment, verdict))
+    (assessment, verdict)
 }
 
 fn answer(id: Option<Value>, assessment: &Assessment, verdict: Verdict) -> Value {
