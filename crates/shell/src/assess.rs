@@ -1,11 +1,13 @@
 //! Puts the layers together: one text in, one assessment out.
 
 use crate::command::Simple;
+use crate::cover::Token;
 use crate::danger::{Rules, Scope};
 use crate::expand::text::base_name;
 use crate::input;
 use crate::offer::{self, Offer};
 use crate::reason::{Layer, Reason, Risk};
+use crate::surroundings;
 use crate::walk::{self, Constructs, Role, Walk};
 use crate::word::{Span, Word};
 
@@ -21,6 +23,8 @@ pub struct Options<'o> {
     pub rules: Option<&'o Rules>,
     /// Which file a program word starts on this machine.
     pub resolve: Option<&'o Resolve>,
+    /// What the command is given to run with, beside what it sets itself.
+    pub environment: &'o [(&'o str, &'o str)],
 }
 
 impl std::fmt::Debug for Options<'_> {
@@ -39,13 +43,15 @@ pub struct Assessment {
     pub commands: Vec<Simple>,
     /// Whether allowlist entries may speak for it at all.
     pub coverable: bool,
+    /// Whether the whole text was understood.
+    pub parsed: bool,
     pub flags: Flags,
-    /// The narrowest entry that would cover it next time, or why there is none.
+    /// The narrowest entries that would cover it next time, or why there are none.
     pub offer: Offer,
     pub(crate) parts: Vec<Part>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Flags {
     pub writes: bool,
     pub network: bool,
@@ -55,12 +61,15 @@ pub struct Flags {
 }
 
 /// What covering needs to know of each command, as long as `commands`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Part {
+    #[serde(flatten)]
     pub role: Role,
     /// The highest risk that is said of this command itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
     /// Said by the syntax or input layer: only an exact entry speaks for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact_only: bool,
 }
 
@@ -90,6 +99,15 @@ pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
         let span = Span { start: 0, end: text.len() };
         let message = "there is no command here".to_owned();
         reasons.push(input::input_reason("empty", message, span, Risk::NeedsReview));
+    }
+    let outside = surroundings::judge(options);
+    if !outside.reasons.is_empty() {
+        coverable &= !outside.never_covered;
+        // It holds for everything that runs: nothing is safe by itself then.
+        for part in &mut parts {
+            part.risk = part.risk.max(Some(Risk::NeedsReview));
+        }
+        reasons.extend(outside.reasons);
     }
     let together = crate::danger::judge_script(&walk.simples, &scope);
     coverable &= together.is_empty();
@@ -129,8 +147,10 @@ fn finish(walk: Walk, parts: Vec<Part>, mut reasons: Vec<Reason>, coverable: boo
     reasons.dedup_by(|a, b| a.code == b.code && a.span == b.span);
     let risk = reasons.iter().map(|reason| reason.risk).max().unwrap_or(Risk::Safe);
     let flags = flags(&walk, &reasons);
-    let offer = offer::narrowest(&walk.simples, &parts, risk, coverable);
-    Assessment { risk, reasons, commands: walk.simples, coverable, flags, offer, parts }
+    let commands = walk.simples.iter().zip(&parts).map(|(simple, part)| (simple.argv.iter().map(Token::from), *part));
+    let offer = offer::narrowest(commands, risk, coverable, true);
+    let parsed = !walk.constructs.unparsable;
+    Assessment { risk, reasons, commands: walk.simples, coverable, parsed, flags, offer, parts }
 }
 
 fn refused(reason: Reason) -> Assessment {
@@ -140,6 +160,7 @@ fn refused(reason: Reason) -> Assessment {
         reasons: vec![reason],
         commands: Vec::new(),
         coverable: false,
+        parsed: false,
         flags: Flags::default(),
         parts: Vec::new(),
     }

@@ -1,16 +1,28 @@
 //! Layer 1, allowlist: whether entries speak for an assessed text. Token by token on parsed commands, never on
 //! text; what is not plainly covered is not covered.
 
-use crate::assess::{Assessment, Options, Part, assess};
-use crate::command::Simple;
-use crate::expand::text::{ANY, glob_matches};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::assess::{Assessment, Options, Part, Resolve, assess};
+use crate::expand::text::{ANY, base_name, glob_matches};
 use crate::reason::Risk;
 use crate::word::{Value, Word};
 
 /// A last `**` in an entry.
 const REST: &str = "\0\0";
 
-/// One allowlist entry.
+/// A word as entries see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Token<'w> {
+    Known(&'w str),
+    Glob(&'w str),
+    Dynamic,
+}
+
+/// One command's words.
+pub(crate) type Tokens<'w> = Vec<Token<'w>>;
+
+/// One allowlist entry, or a rule against something. Written as its pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     program: Program,
@@ -93,14 +105,13 @@ impl Entry {
         plain_program && plain_arguments
     }
 
-    fn matches(&self, simple: &Simple, options: &Options<'_>) -> bool {
-        let Some((program, arguments)) = simple.argv.split_first() else { return false };
-        let Some(program) = program.known() else { return false };
-        self.matches_program(program, options) && self.matches_arguments(arguments, simple.more_arguments)
+    fn matches(&self, argv: &[Token<'_>], more: bool, resolve: Option<&Resolve>) -> bool {
+        let Some((Token::Known(program), arguments)) = argv.split_first() else { return false };
+        self.matches_program(program, resolve) && self.matches_arguments(arguments, more)
     }
 
-    fn matches_program(&self, program: &str, options: &Options<'_>) -> bool {
-        let resolve = |word: &str| options.resolve.and_then(|resolve| resolve(word));
+    fn matches_program(&self, program: &str, resolve: Option<&Resolve>) -> bool {
+        let resolve = |word: &str| resolve.and_then(|resolve| resolve(word));
         match &self.program {
             Program::Name(name) if !program.contains('/') => glob_matches(name, program),
             // By a path: only when it is the very file that the name starts.
@@ -112,15 +123,73 @@ impl Entry {
         }
     }
 
-    fn matches_arguments(&self, words: &[Word], more: bool) -> bool {
+    fn matches_arguments(&self, words: &[Token<'_>], more: bool) -> bool {
         match &self.arguments {
             Arguments::Any => words.iter().all(fixed),
             Arguments::Tokens { tokens, open } => {
                 let enough = if *open { words.len() >= tokens.len() } else { words.len() == tokens.len() && !more };
-                let listed = words.iter().zip(tokens).all(|(word, token)| token_matches(token, word));
+                let listed = words.iter().zip(tokens).all(|(word, token)| token_matches(token, *word));
                 enough && listed && words.get(tokens.len()..).unwrap_or_default().iter().all(fixed)
             }
         }
+    }
+
+    /// For a rule against something: whether this command could be meant. A name means that program wherever its
+    /// file lies, and what is not known may be anything.
+    pub(crate) fn may_match(&self, argv: &[Token<'_>], more: bool, resolve: Option<&Resolve>) -> bool {
+        let Some((program, arguments)) = argv.split_first() else { return false };
+        let program = match program {
+            Token::Known(program) => self.may_match_program(program, resolve),
+            Token::Glob(_) | Token::Dynamic => true,
+        };
+        program && self.may_match_arguments(arguments, more)
+    }
+
+    fn may_match_program(&self, program: &str, resolve: Option<&Resolve>) -> bool {
+        let file = resolve.and_then(|resolve| resolve(program));
+        match &self.program {
+            Program::Name(name) => {
+                let by_file = file.is_some_and(|file| glob_matches(name, base_name(&file)));
+                glob_matches(name, base_name(program)) || by_file
+            }
+            Program::File(pattern) => match file {
+                Some(file) => path_matches(pattern, &file) || path_matches(pattern, program),
+                // Which file this starts is not known: the same name is enough.
+                None => pattern.rsplit('/').next().is_none_or(|name| glob_matches(name, base_name(program))),
+            },
+        }
+    }
+
+    fn may_match_arguments(&self, words: &[Token<'_>], more: bool) -> bool {
+        let Arguments::Tokens { tokens, open } = &self.arguments else { return true };
+        for (at, token) in tokens.iter().enumerate() {
+            match words.get(at) {
+                Some(Token::Known(text)) if glob_matches(token, text) => {}
+                Some(Token::Known(_)) => return false,
+                // From here on the words may be any, and any number of them.
+                Some(Token::Glob(_) | Token::Dynamic) => return true,
+                None => return more,
+            }
+        }
+        let rest = words.get(tokens.len()..).unwrap_or_default();
+        *open || rest.is_empty() || rest.iter().all(|word| !matches!(word, Token::Known(_)))
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.pattern)
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let pattern = String::deserialize(deserializer)?;
+        Self::parse(&pattern).ok_or_else(|| {
+            serde::de::Error::custom(format!(
+                "`{pattern}` is no entry; write a program and its words, such as `git log *` or `cargo **`, and close every quote"
+            ))
+        })
     }
 }
 
@@ -128,20 +197,30 @@ fn program(token: String) -> Program {
     if token.contains('/') { Program::File(token) } else { Program::Name(token) }
 }
 
-fn token_matches(token: &str, word: &Word) -> bool {
-    match &word.value {
-        Value::Known(text) => glob_matches(token, text),
-        Value::Glob(_) => token.chars().eq([ANY]) && fixed(word),
-        Value::Dynamic(_) => false,
+fn token_matches(token: &str, word: Token<'_>) -> bool {
+    match word {
+        Token::Known(text) => glob_matches(token, text),
+        Token::Glob(_) => token.chars().eq([ANY]) && fixed(&word),
+        Token::Dynamic => false,
     }
 }
 
 /// A word that an open entry may speak for: known, or a pattern that cannot become an option.
-fn fixed(word: &Word) -> bool {
-    match &word.value {
-        Value::Known(_) => true,
-        Value::Glob(text) => !text.starts_with(['*', '?', '[', '-']),
-        Value::Dynamic(_) => false,
+fn fixed(word: &Token<'_>) -> bool {
+    match word {
+        Token::Known(_) => true,
+        Token::Glob(text) => !text.starts_with(['*', '?', '[', '-']),
+        Token::Dynamic => false,
+    }
+}
+
+impl<'w> From<&'w Word> for Token<'w> {
+    fn from(word: &'w Word) -> Self {
+        match &word.value {
+            Value::Known(text) => Self::Known(text),
+            Value::Glob(text) => Self::Glob(text),
+            Value::Dynamic(_) => Self::Dynamic,
+        }
     }
 }
 
@@ -217,29 +296,37 @@ fn path_matches(pattern: &str, file: &str) -> bool {
 
 /// Whether the entries speak for everything in the text. `allow_safe`: commands that are safe need no entry.
 pub fn cover(assessment: &Assessment, entries: &[Entry], allow_safe: bool, options: &Options<'_>) -> Coverage {
-    if !assessment.coverable || assessment.commands.is_empty() {
+    if !assessment.coverable {
         return Coverage::Uncovered(None);
     }
-    let mut spoken_for: Vec<bool> = Vec::with_capacity(assessment.commands.len());
-    for (index, (simple, part)) in assessment.commands.iter().zip(&assessment.parts).enumerate() {
-        let carried = part.role.carried_by.and_then(|at| spoken_for.get(at)).copied().unwrap_or(false);
-        let exact = || entries.iter().any(|entry| entry.is_exact() && entry.matches(simple, options));
-        let exactly = carried || (part.role.carrier && exact());
-        spoken_for.push(exactly);
-        if exactly || speaks(entries, simple, *part, allow_safe, options) {
-            continue;
-        }
-        return Coverage::Uncovered(Some(index));
-    }
-    Coverage::Covered
+    let commands = assessment.commands.iter().zip(&assessment.parts).map(|(simple, part)| {
+        let argv: Tokens<'_> = simple.argv.iter().map(Token::from).collect();
+        (argv, simple.more_arguments, *part)
+    });
+    cover_all(commands, entries.iter(), allow_safe, options.resolve)
 }
 
-fn speaks(entries: &[Entry], simple: &Simple, part: Part, allow_safe: bool, options: &Options<'_>) -> bool {
-    if part.risk.is_none() && (allow_safe || part.role.bare || part.role.transparent) {
-        return true;
+/// The same for commands in any form; nothing at all is covered by nothing.
+pub(crate) fn cover_all<'w, 'e>(
+    commands: impl Iterator<Item = (Tokens<'w>, bool, Part)>,
+    entries: impl Iterator<Item = &'e Entry> + Clone,
+    allow_safe: bool,
+    resolve: Option<&Resolve>,
+) -> Coverage {
+    let mut spoken_for: Vec<bool> = Vec::new();
+    for (index, (argv, more, part)) in commands.enumerate() {
+        let carried = part.role.carried_by.and_then(|at| spoken_for.get(at)).copied().unwrap_or(false);
+        let matches = |entry: &Entry| entry.matches(&argv, more, resolve);
+        let exactly = carried || (part.role.carrier && entries.clone().any(|entry| entry.is_exact() && matches(entry)));
+        spoken_for.push(exactly);
+        let harmless = part.risk.is_none() && (allow_safe || part.role.bare || part.role.transparent);
+        let exact_only = part.exact_only || part.risk == Some(Risk::Dangerous) || part.role.carrier;
+        let spoken = || entries.clone().any(|entry| (!exact_only || entry.is_exact()) && matches(entry));
+        if !(exactly || harmless || spoken()) {
+            return Coverage::Uncovered(Some(index));
+        }
     }
-    let exact_only = part.exact_only || part.risk == Some(Risk::Dangerous) || part.role.carrier;
-    entries.iter().any(|entry| (!exact_only || entry.is_exact()) && entry.matches(simple, options))
+    if spoken_for.is_empty() { Coverage::Uncovered(None) } else { Coverage::Covered }
 }
 
 /// The answer of the built-in defaults to a text, with these entries allowed.
@@ -349,11 +436,69 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_against_something_means_what_could_be_it() {
+        let may = |text: &str, rule: &str| {
+            assess(text, &Options::default()).record().may_be(&Entry::parse(rule).unwrap(), None)
+        };
+        for (text, rule) in [
+            ("rm -rf x", "rm"),
+            ("/bin/rm -rf x", "rm"),
+            ("rm -rf x", "/usr/bin/rm"),
+            ("ls; sudo rm -rf x", "rm **"),
+            ("sh -c 'rm x'", "rm **"),
+            ("$PROGRAM x", "rm **"),
+            ("git $x", "git push **"),
+            ("git push --force", "git push --force"),
+            ("git push origin --force", "git push * --force"),
+            ("xargs rm", "rm -rf **"),
+            ("echo 'open", "rm **"),
+            ("cat <(rm x)", "rm **"),
+        ] {
+            assert!(may(text, rule), "{rule} and {text}");
+        }
+        for (text, rule) in [
+            ("git commit -m 'rm -rf x'", "rm **"),
+            ("git pull $x", "git push **"),
+            ("git push", "git push --force"),
+            ("git push --force now", "git push --force"),
+            ("", "rm **"),
+            ("rmdir x", "rm"),
+        ] {
+            assert!(!may(text, rule), "{rule} and {text}");
+        }
+    }
+
+    #[test]
+    fn a_record_covers_what_its_assessment_does() {
+        for text in ["cargo build && ls", "env cargo build", "sudo npm ci", "cargo build $X", "rm -rf /", "cargo b*"] {
+            let assessment = assess(text, &Options::default());
+            let stored = serde_json::to_string(&assessment.record()).unwrap();
+            let record: crate::Record = serde_json::from_str(&stored).unwrap();
+            assert_eq!(record, assessment.record(), "{stored}");
+            for pattern in ["cargo **", "cargo build", "sudo npm ci", "rm -rf /", "rm **", "cargo"] {
+                let entries = [Entry::parse(pattern).unwrap()];
+                for allow_safe in [false, true] {
+                    let fresh = cover(&assessment, &entries, allow_safe, &Options::default());
+                    assert_eq!(record.cover(entries.iter(), allow_safe, None), fresh, "{pattern} and {text}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn an_offer_covers_what_it_was_made_for() {
-        for text in ["cargo build", "git commit -m 'a b'", "touch 'a*'", "mkdir \"it's\"", "touch $'a\\'\"b'"] {
+        for text in [
+            "cargo build",
+            "npm ci && npm test",
+            "git commit -m 'a b'",
+            "touch 'a*'",
+            "mkdir \"it's\"",
+            "touch $'a\\'\"b'",
+        ] {
             let options = Options::default();
-            let crate::Offer::Entry { pattern, .. } = assess(text, &options).offer else { panic!("{text}: no offer") };
-            assert!(allowed(text, &[&pattern]), "{pattern} for {text}");
+            let crate::Offer::Entries { patterns, .. } = assess(text, &options).offer else { panic!("{text}: none") };
+            let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+            assert!(allowed(text, &patterns), "{patterns:?} for {text}");
         }
     }
 }

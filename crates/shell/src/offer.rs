@@ -1,61 +1,136 @@
-//! Which allowlist entry to offer for a command: the narrowest that covers it, or none and why.
+//! Which allowlist entries to offer for a command: the narrowest that cover it, or none and why.
+
+use serde::{Deserialize, Serialize};
 
 use crate::assess::Part;
-use crate::command::Simple;
-use crate::cover;
+use crate::cover::{self, Token};
 use crate::reason::Risk;
 use crate::unwrap;
-use crate::word::{Value, Word};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Nobody reads a longer list before saying "always".
+const MAX_ENTRIES: usize = 8;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Offer {
-    /// A pattern that covers exactly this, with what a wider one would let in.
-    Entry {
-        pattern: String,
+    /// Patterns that together cover exactly this, with what a wider one would let in.
+    Entries {
+        patterns: Vec<String>,
         wider_refused: String,
     },
     Refused(String),
 }
 
-pub(crate) fn narrowest(simples: &[Simple], parts: &[Part], risk: Risk, coverable: bool) -> Offer {
+/// `commands`: the words of each with what covering knows of it. `allow_safe`: what is safe needs no entry.
+pub(crate) fn narrowest<'w, W: IntoIterator<Item = Token<'w>>>(
+    commands: impl Iterator<Item = (W, Part)>,
+    risk: Risk,
+    coverable: bool,
+    allow_safe: bool,
+) -> Offer {
     match risk {
-        Risk::Safe => return refuse("it is safe and needs no entry"),
+        Risk::Safe if allow_safe => return refuse("it is safe and needs no entry"),
         Risk::Dangerous => return refuse("dangerous commands are decided each time"),
-        Risk::NeedsReview => {}
+        Risk::Safe | Risk::NeedsReview => {}
     }
     if !coverable {
         return refuse("it holds a construct that no entry covers");
     }
-    let mut asking = simples.iter().zip(parts).filter(|(_, part)| part.risk.is_some());
-    let (Some((simple, part)), None) = (asking.next(), asking.next()) else {
-        return refuse("more than one of its commands would need an entry");
-    };
-    if part.exact_only || part.role.carrier || !simple.via.is_empty() {
-        return refuse("it runs another command or inline code");
+    let (mut patterns, mut wider_refused) = (Vec::new(), String::new());
+    for (words, part) in commands {
+        let needs_none = part.risk.is_none() && (allow_safe || part.role.bare || part.role.transparent);
+        if needs_none {
+            continue;
+        }
+        let words = match argv(words, part) {
+            Ok(words) => words,
+            Err(why) => return refuse(why),
+        };
+        let pattern = cover::render(&words);
+        if patterns.is_empty() {
+            let program = words.first().copied().unwrap_or_default();
+            wider_refused = format!("`{program} **` would allow everything else `{program}` can do too");
+        }
+        if !patterns.contains(&pattern) {
+            patterns.push(pattern);
+        }
+        if patterns.len() > MAX_ENTRIES {
+            return refuse("too many of its commands would need an entry of their own");
+        }
     }
-    let Some(program) = simple.argv.first().and_then(Word::known) else {
-        return refuse("its program is only known when it runs");
-    };
-    if unwrap::is_shell(program) || unwrap::is_wrapper(program) || unwrap::is_interpreter(program) {
-        return refuse("an entry for a shell, an interpreter or a wrapper would allow anything");
-    }
-    let words: Option<Vec<&str>> = simple.argv.iter().map(plain).collect();
-    match words {
-        Some(words) => Offer::Entry {
-            pattern: cover::render(&words),
-            wider_refused: format!("`{program} **` would allow everything else `{program}` can do too"),
-        },
-        None => refuse("some of its words are only known when it runs"),
+    if patterns.is_empty() {
+        refuse("there is no command to make an entry for")
+    } else {
+        Offer::Entries { patterns, wider_refused }
     }
 }
 
-fn plain(word: &Word) -> Option<&str> {
-    match &word.value {
-        Value::Known(text) => Some(text),
-        Value::Glob(_) | Value::Dynamic(_) => None,
+fn argv<'w>(words: impl IntoIterator<Item = Token<'w>>, part: Part) -> Result<Vec<&'w str>, &'static str> {
+    if part.exact_only || part.role.carrier || part.role.carried_by.is_some() {
+        return Err("it runs another command or inline code");
     }
+    let mut argv = Vec::new();
+    for word in words {
+        match word {
+            Token::Known(text) => argv.push(text),
+            Token::Glob(_) | Token::Dynamic if argv.is_empty() => return Err("its program is only known when it runs"),
+            Token::Glob(_) | Token::Dynamic => return Err("some of its words are only known when it runs"),
+        }
+    }
+    let Some(program) = argv.first() else { return Err("it sets variables for what follows") };
+    if unwrap::is_shell(program) || unwrap::is_wrapper(program) || unwrap::is_interpreter(program) {
+        return Err("an entry for a shell, an interpreter or a wrapper would allow anything");
+    }
+    Ok(argv)
 }
 
 fn refuse(why: &str) -> Offer {
     Offer::Refused(why.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Offer;
+    use crate::{Options, assess};
+
+    #[test]
+    fn each_command_that_asks_gets_its_own_entry() {
+        let offer = assess("npm ci && ls && npm test && npm ci", &Options::default()).offer;
+        let Offer::Entries { patterns, .. } = offer else { panic!("{offer:?}") };
+        assert_eq!(patterns, ["npm ci", "npm test"]);
+    }
+
+    #[test]
+    fn where_safe_commands_ask_too_they_get_an_entry_too() {
+        let record = assess("npm ci && git status", &Options::default()).record();
+        let offer = record.offer(crate::Risk::NeedsReview, false);
+        let Offer::Entries { patterns, .. } = offer else { panic!("{offer:?}") };
+        assert_eq!(patterns, ["npm ci", "git status"]);
+    }
+
+    #[test]
+    fn there_is_none_for_what_could_run_anything() {
+        for text in [
+            "bash build.sh",
+            "sudo npm ci",
+            "env npm ci",
+            "npm ci > log",
+            "npm ci $X",
+            "npm ci *",
+            "rm -rf /",
+            "ls",
+            "python3 -c 'print(1)'",
+            "xargs npm ci",
+            "npm ci &",
+            "X=1 ; npm ci $X 'open",
+            "$X ci",
+            "a;b;c;d;e;f;g;h;i",
+            "timeout 5 npm ci",
+            "ssh host npm ci",
+            "find . -exec npm ci ;",
+        ] {
+            let offer = assess(text, &Options::default()).offer;
+            assert!(matches!(offer, Offer::Refused(_)), "{text}: {offer:?}");
+        }
+    }
 }

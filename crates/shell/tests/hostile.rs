@@ -278,3 +278,15 @@ fn text_inside_text_gets_an_answer() {
         }
     }
 }
+
+/// What was not looked at because there is too much of it is never allowed.
+#[test]
+fn a_danger_behind_more_commands_than_anyone_lists_is_still_not_safe() {
+    let many = "$p;".repeat(5000);
+    let text =
+        format!("for p in ls pwd date id whoami true uname nproc arch tty sync df du ps; do {many} done; rm -rf /");
+    assert!(text.len() <= countersign_shell::MAX_TEXT, "{}", text.len());
+    let assessment = assess(&text, &Options::default());
+    assert_eq!(assessment.risk, Risk::Dangerous);
+    assert!(!assessment.parsed && !assessment.coverable);
+}

@@ -38,15 +38,19 @@ pub(crate) struct Walk {
     pub empty: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Role {
     /// Runs other commands that are listed by themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub carrier: bool,
     /// A carrier that adds nothing of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub transparent: bool,
     /// Starts no program and asks nothing: a bare assignment or redirection.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bare: bool,
     /// The carrier that runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried_by: Option<usize>,
 }
 
@@ -136,6 +140,11 @@ pub(crate) fn walk<'t>(text: &'t str, scope: Scope<'t>, rules: Option<&'t Rules>
     let parsed = parse::parse(text, 0);
     walker.out.empty = parsed.list.items.is_empty() && parsed.fault.is_none();
     walker.parsed(&parsed);
+    if walker.full() {
+        // What came after was not looked at.
+        let span = Span { start: 0, end: text.len() };
+        walker.fault(Fault { kind: FaultKind::TooDeep, span });
+    }
     walker.out
 }
 

@@ -1,0 +1,135 @@
+//! An assessment as it is kept: what ruling needs of each command, and nothing of the text's inner structure. What was
+//! assessed once is ruled by again after a restart, without assessing it anew.
+
+use serde::{Deserialize, Serialize};
+
+use crate::assess::{Assessment, Part, Resolve};
+use crate::cover::{self, Coverage, Entry, Token, Tokens};
+use crate::offer::{self, Offer};
+use crate::reason::Risk;
+use crate::word::{Value, Word};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The whole text was understood. Of other text nobody can say what it does not run.
+    pub parsed: bool,
+    /// Allowlist entries may speak for it at all.
+    pub coverable: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inline_code: bool,
+    pub commands: Vec<RecordedCommand>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedCommand {
+    pub argv: Vec<RecordedWord>,
+    /// More arguments come at run time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    more: bool,
+    #[serde(flatten)]
+    part: Part,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RecordedWord {
+    Known(String),
+    Glob { glob: String },
+    Dynamic { dynamic: String },
+}
+
+impl Assessment {
+    pub fn record(&self) -> Record {
+        let commands = self.commands.iter().zip(&self.parts).map(|(simple, part)| RecordedCommand {
+            argv: simple.argv.iter().map(RecordedWord::from).collect(),
+            more: simple.more_arguments,
+            part: *part,
+        });
+        Record {
+            parsed: self.parsed,
+            coverable: self.coverable,
+            inline_code: self.flags.inline_code,
+            commands: commands.collect(),
+        }
+    }
+}
+
+impl Record {
+    /// Whether the entries speak for all of it. `allow_safe`: commands that are safe need no entry.
+    pub fn cover<'e>(
+        &self,
+        entries: impl Iterator<Item = &'e Entry> + Clone,
+        allow_safe: bool,
+        resolve: Option<&Resolve>,
+    ) -> Coverage {
+        if !self.coverable {
+            return Coverage::Uncovered(None);
+        }
+        let commands = self.commands.iter().map(|command| {
+            let argv: Tokens<'_> = command.argv.iter().map(RecordedWord::token).collect();
+            (argv, command.more, command.part)
+        });
+        cover::cover_all(commands, entries, allow_safe, resolve)
+    }
+
+    /// Whether a rule against something could mean a command in here. What is not known may be anything.
+    pub fn may_be(&self, rule: &Entry, resolve: Option<&Resolve>) -> bool {
+        !self.parsed
+            || self.commands.iter().any(|command| {
+                let argv: Tokens<'_> = command.argv.iter().map(RecordedWord::token).collect();
+                rule.may_match(&argv, command.more, resolve)
+            })
+    }
+
+    /// Whether everything in here starts known programs that are not dangerous, with nothing between the lines:
+    /// what a yes to commands as such may speak for.
+    pub fn is_plain(&self) -> bool {
+        let dangerous = |command: &RecordedCommand| command.part.risk == Some(Risk::Dangerous);
+        self.parsed
+            && self.coverable
+            && !self.inline_code
+            && !self.commands.is_empty()
+            && !self.commands.iter().any(dangerous)
+    }
+
+    /// The narrowest entries that would cover all of it next time, where the whole of it is of this risk.
+    pub fn offer(&self, risk: Risk, allow_safe: bool) -> Offer {
+        let commands = self.commands.iter().map(|command| (command.argv.iter().map(RecordedWord::token), command.part));
+        offer::narrowest(commands, risk, self.coverable, allow_safe)
+    }
+
+    /// The program words, as written.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        self.commands.iter().filter_map(|command| match command.argv.first()? {
+            RecordedWord::Known(text) => Some(text.as_str()),
+            RecordedWord::Glob { .. } | RecordedWord::Dynamic { .. } => None,
+        })
+    }
+}
+
+impl RecordedWord {
+    fn token(&self) -> Token<'_> {
+        match self {
+            Self::Known(text) => Token::Known(text),
+            Self::Glob { glob } => Token::Glob(glob),
+            Self::Dynamic { .. } => Token::Dynamic,
+        }
+    }
+
+    /// As a person reads it.
+    pub fn picture(&self) -> &str {
+        match self {
+            Self::Known(text) | Self::Glob { glob: text } | Self::Dynamic { dynamic: text } => text,
+        }
+    }
+}
+
+impl From<&Word> for RecordedWord {
+    fn from(word: &Word) -> Self {
+        match &word.value {
+            Value::Known(text) => Self::Known(text.clone()),
+            Value::Glob(text) => Self::Glob { glob: text.clone() },
+            Value::Dynamic(_) => Self::Dynamic { dynamic: word.picture() },
+        }
+    }
+}
