@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use countersign_shell::Rules;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -142,15 +143,20 @@ impl Action {
     }
 
     /// What the shell engine has to say; only commands are assessed.
-    pub fn assess(&self) -> Option<Assessment> {
+    pub fn assess(&self, rules: Option<&Rules>) -> Option<Assessment> {
         match self {
-            Self::Exec(exec) => Some(Assessment::unexamined(&exec.command)),
+            Self::Exec(exec) => Some(Assessment::of(exec, rules)),
             Self::Tool { .. } | Self::Question { .. } | Self::Custom { .. } => None,
         }
     }
 }
 
 impl Exec {
+    /// A command without a shell. What is shown is made from what would run.
+    pub fn of_words(argv: Vec<String>, cwd: Option<String>, env: BTreeMap<String, String>) -> Self {
+        Self { command: shell_text(&argv), argv: Some(argv), cwd, env }
+    }
+
     fn check(&self) -> Result<(), ActionError> {
         if self.command.len() > MAX_COMMAND_BYTES {
             return Err(ActionError::CommandTooLong(self.command.len()));
@@ -166,6 +172,32 @@ impl Exec {
         }
         Ok(())
     }
+}
+
+/// Words a shell would take for its own grammar where a program stands.
+const RESERVED: [&str; 23] = [
+    "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "in", "function",
+    "time", "coproc", "select", "[[", "]]", "{", "}", "!", "--",
+];
+
+/// Text that a shell reads as exactly these words.
+pub(crate) fn shell_text(argv: &[String]) -> String {
+    let mut text = String::new();
+    for (index, word) in argv.iter().enumerate() {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@%+".contains(c) || (c == '=' && index > 0);
+        if index > 0 {
+            text.push(' ');
+        }
+        let reserved = index == 0 && RESERVED.contains(&word.as_str());
+        if !word.is_empty() && !reserved && word.chars().all(plain) {
+            text.push_str(word);
+        } else {
+            text.push('\'');
+            text.push_str(&word.replace('\'', r"'\''"));
+            text.push('\'');
+        }
+    }
+    text
 }
 
 fn no_nul(field: &'static str, text: &str) -> Result<(), ActionError> {
@@ -290,6 +322,19 @@ mod tests {
     }
 
     #[test]
+    fn words_become_text_that_a_shell_reads_as_those_words() {
+        for (words, text) in [
+            (vec!["ls", "-la"], "ls -la"),
+            (vec!["echo", "", "a b", "it's", "$x", "~", "k=v"], r"echo '' 'a b' 'it'\''s' '$x' '~' k=v"),
+            (vec!["if", "then"], "'if' then"),
+            (vec!["A=1", "ls"], "'A=1' ls"),
+        ] {
+            let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+            assert_eq!(shell_text(&words), text);
+        }
+    }
+
+    #[test]
     fn a_new_title_is_the_same_effect() {
         let custom = |title: &str| Action::Custom {
             action_type: ActionType::new("http_request").unwrap(),
@@ -314,6 +359,16 @@ mod tests {
         #[test]
         fn a_different_command_is_a_different_digest(a in "[^\0]{0,60}", b in "[^\0]{0,60}") {
             prop_assert_eq!(a == b, exec(&a).digest() == exec(&b).digest());
+        }
+
+        /// The engine finds in the text just the words that would run.
+        #[test]
+        fn words_without_a_shell_are_assessed_as_those_words(argv in proptest::collection::vec("[^\0\\p{C}]{0,8}", 1..5)) {
+            prop_assume!(!argv[0].is_empty());
+            let exec = Exec::of_words(argv.clone(), None, BTreeMap::new());
+            let assessed = countersign_shell::assess(&exec.command, &countersign_shell::Options::default());
+            let first: Vec<Option<&str>> = assessed.commands[0].argv.iter().map(|word| word.known()).collect();
+            prop_assert_eq!(first, argv.iter().map(|word| Some(word.as_str())).collect::<Vec<_>>());
         }
 
         #[test]

@@ -1,5 +1,6 @@
 //! What outlives a decision: who may do what again without asking, for how long.
 
+use countersign_shell::{Entry, Offer};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -8,10 +9,14 @@ use crate::canonical::Digest;
 use crate::decision::{Answer, Choice};
 use crate::id::{ApprovalId, ClientId, GrantId, KeyId};
 use crate::request::Request;
+use crate::risk::Assessment;
 use crate::time::Timestamp;
 
 /// Entry grants end by themselves after 30 days.
 pub const DEFAULT_ENTRY_GRANT_MS: u64 = 30 * 24 * 3600 * 1000;
+
+/// The subject of entries for commands.
+const COMMANDS: &str = "commands";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
@@ -39,8 +44,8 @@ pub enum GrantKind {
     },
     /// A tool by its exact name.
     Tool { name: String },
-    /// Commands whose argv starts with these words, token by token.
-    Prefix { argv: Vec<String> },
+    /// Commands that these entries speak for, each by itself.
+    Command { entries: Vec<Entry> },
     /// This very action and no other.
     Exact { digest: Digest },
 }
@@ -66,12 +71,13 @@ pub struct GrantTerms {
 pub enum GrantError {
     #[error("a question is asked every time; answer it with allow-once")]
     Question,
-    #[error("no entry narrow enough is known for this command; answer with allow-once")]
-    Command,
+    #[error("no entry can be made for this command: {0}; answer with allow-once")]
+    Command(String),
 }
 
 impl Grant {
-    /// The grant this answer makes, if it makes one.
+    /// The grant this answer makes, if it makes one. `allow_safe`: whether policy lets safe commands run without an
+    /// entry, so that none is made for them.
     pub fn from_answer(
         answer: &Answer,
         request: &Request,
@@ -79,13 +85,14 @@ impl Grant {
         approval_id: ApprovalId,
         now: Timestamp,
         by: &str,
+        allow_safe: bool,
     ) -> Result<Option<Self>, GrantError> {
         let (kind, for_session, default_ms) = match answer.choice {
             Choice::AllowOnce | Choice::Deny => return Ok(None),
             Choice::AllowActionTypeForSession => (action_type_kind(request)?, true, None),
             Choice::AllowActionType => (action_type_kind(request)?, false, None),
-            Choice::AllowSession => (narrowest_entry(request)?, true, Some(DEFAULT_ENTRY_GRANT_MS)),
-            Choice::AllowAlways => (narrowest_entry(request)?, false, Some(DEFAULT_ENTRY_GRANT_MS)),
+            Choice::AllowSession => (narrowest_entry(request, allow_safe)?, true, Some(DEFAULT_ENTRY_GRANT_MS)),
+            Choice::AllowAlways => (narrowest_entry(request, allow_safe)?, false, Some(DEFAULT_ENTRY_GRANT_MS)),
         };
         Ok(Some(Self {
             id,
@@ -112,18 +119,35 @@ impl Grant {
         matches!(self.kind, GrantKind::ActionType { .. })
     }
 
-    /// Whether this grant speaks for all of that request.
+    /// Whether this grant alone speaks for all of that request. Entries for commands speak together, with policy's:
+    /// see [`Grant::entries_for`].
     pub fn covers(&self, request: &Request, now: Timestamp) -> bool {
-        self.is_active(now) && self.scope.includes(request) && self.kind.covers(request)
+        self.holds_for(request, now) && self.kind.covers(request)
     }
 
-    /// What the store finds candidates by: a grant can only cover requests that name its subject.
-    pub fn subject(&self) -> String {
+    /// The entries it has for a command.
+    pub fn entries_for(&self, request: &Request, now: Timestamp) -> &[Entry] {
         match &self.kind {
-            GrantKind::ActionType { action_type, .. } => format!("type:{action_type}"),
-            GrantKind::Tool { name } => format!("tool:{name}"),
-            GrantKind::Prefix { argv } => format!("program:{}", argv.first().map_or("", String::as_str)),
-            GrantKind::Exact { digest } => format!("digest:{digest}"),
+            GrantKind::Command { entries } if self.holds_for(request, now) => entries,
+            GrantKind::Command { .. }
+            | GrantKind::ActionType { .. }
+            | GrantKind::Tool { .. }
+            | GrantKind::Exact { .. } => &[],
+        }
+    }
+
+    fn holds_for(&self, request: &Request, now: Timestamp) -> bool {
+        self.is_active(now) && self.scope.includes(request)
+    }
+
+    /// What the store finds candidates by: a grant can only cover requests that name one of its subjects.
+    pub fn subjects(&self) -> Vec<String> {
+        match &self.kind {
+            GrantKind::ActionType { action_type, .. } => vec![format!("type:{action_type}")],
+            GrantKind::Tool { name } => vec![format!("tool:{name}")],
+            // Any client has few of these, and one may speak for any part of a line.
+            GrantKind::Command { .. } => vec![COMMANDS.to_owned()],
+            GrantKind::Exact { digest } => vec![format!("digest:{digest}")],
         }
     }
 
@@ -132,10 +156,7 @@ impl Grant {
         let mut subjects = vec![format!("type:{}", request.action_type), format!("digest:{}", request.digest)];
         match &request.action {
             Action::Tool { name, .. } => subjects.push(format!("tool:{name}")),
-            Action::Exec(_) => {
-                let commands = request.assessment.iter().flat_map(|assessment| &assessment.commands);
-                subjects.extend(commands.filter_map(|argv| argv.first()).map(|program| format!("program:{program}")));
-            }
+            Action::Exec(_) => subjects.push(COMMANDS.to_owned()),
             Action::Question { .. } | Action::Custom { .. } => {}
         }
         subjects
@@ -154,27 +175,25 @@ impl GrantKind {
     fn covers(&self, request: &Request) -> bool {
         match &request.action {
             Action::Question { .. } => false,
-            Action::Exec(_) => request.assessment.as_ref().is_some_and(|assessment| {
-                assessment.may_be_covered()
-                    && match self {
-                        Self::ActionType { action_type, tool } => action_type.is_exec() && tool.is_none(),
-                        Self::Prefix { argv } => assessment.commands.iter().all(|command| command.starts_with(argv)),
-                        Self::Exact { digest } => *digest == request.digest,
-                        Self::Tool { .. } => false,
-                    }
-            }),
+            Action::Exec(_) => match self {
+                Self::ActionType { action_type, tool } => {
+                    let plain = request.assessment.as_ref().is_some_and(Assessment::is_plain);
+                    plain && action_type.is_exec() && tool.is_none()
+                }
+                Self::Command { .. } | Self::Tool { .. } | Self::Exact { .. } => false,
+            },
             Action::Tool { name, .. } => match self {
                 Self::ActionType { action_type, tool } => {
                     *action_type == request.action_type && tool.as_ref() == Some(name)
                 }
                 Self::Tool { name: granted } => granted == name,
                 Self::Exact { digest } => *digest == request.digest,
-                Self::Prefix { .. } => false,
+                Self::Command { .. } => false,
             },
             Action::Custom { .. } => match self {
                 Self::ActionType { action_type, tool } => *action_type == request.action_type && tool.is_none(),
                 Self::Exact { digest } => *digest == request.digest,
-                Self::Tool { .. } | Self::Prefix { .. } => false,
+                Self::Tool { .. } | Self::Command { .. } => false,
             },
         }
     }
@@ -189,27 +208,37 @@ fn action_type_kind(request: &Request) -> Result<GrantKind, GrantError> {
     Ok(GrantKind::ActionType { action_type: request.action_type.clone(), tool })
 }
 
-fn narrowest_entry(request: &Request) -> Result<GrantKind, GrantError> {
+fn narrowest_entry(request: &Request, allow_safe: bool) -> Result<GrantKind, GrantError> {
     match &request.action {
         Action::Question { .. } => Err(GrantError::Question),
-        // Which words of a command an entry may leave open is the shell engine's to say.
-        Action::Exec(_) => Err(GrantError::Command),
+        Action::Exec(_) => command_entries(request, allow_safe).map(|entries| GrantKind::Command { entries }),
         Action::Tool { name, .. } => Ok(GrantKind::Tool { name: name.clone() }),
         Action::Custom { .. } => Ok(GrantKind::Exact { digest: request.digest }),
     }
+}
+
+/// What the shell engine offers, if that would really cover the command next time.
+fn command_entries(request: &Request, allow_safe: bool) -> Result<Vec<Entry>, GrantError> {
+    let refused = |why: &str| GrantError::Command(why.to_owned());
+    let assessment = request.assessment.as_ref().ok_or_else(|| refused("it was not assessed"))?;
+    let patterns = match assessment.offer(allow_safe) {
+        Offer::Entries { patterns, .. } => patterns,
+        Offer::Refused(why) => return Err(GrantError::Command(why)),
+    };
+    let entries: Vec<Entry> = patterns.iter().filter_map(|pattern| Entry::parse(pattern)).collect();
+    if assessment.covered_by(entries.iter(), allow_safe) { Ok(entries) } else { Err(refused("none covers it")) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::request::tests::{custom, exec, question, request, tool};
-    use crate::risk::{Assessment, Risk};
 
     const NOW: Timestamp = Timestamp::from_millis(1_000_000);
 
     fn grant(choice: Choice, request: &Request) -> Result<Option<Grant>, GrantError> {
         let (grant, approval) = (GrantId::from_random([1; 16]), ApprovalId::from_random([2; 16]));
-        Grant::from_answer(&Answer::plain(choice), request, grant, approval, NOW, "ann")
+        Grant::from_answer(&Answer::plain(choice), request, grant, approval, NOW, "ann", true)
     }
 
     fn made(choice: Choice, request: &Request) -> Grant {
@@ -263,35 +292,54 @@ mod tests {
     }
 
     #[test]
-    fn a_command_nobody_examined_is_covered_by_nothing() {
-        let asked = request(exec("ls"));
-        assert_eq!(grant(Choice::AllowAlways, &asked), Err(GrantError::Command));
-        assert_eq!(grant(Choice::AllowSession, &asked), Err(GrantError::Command));
-        for choice in [Choice::AllowActionType, Choice::AllowActionTypeForSession] {
-            assert!(!made(choice, &asked).covers(&asked, NOW));
+    fn an_entry_for_a_command_is_that_command_for_thirty_days() {
+        let asked = request(exec("npm ci && git status && npm test"));
+        let grant = made(Choice::AllowAlways, &asked);
+        let GrantKind::Command { entries } = &grant.kind else { panic!("{:?}", grant.kind) };
+        assert_eq!(entries.iter().map(|entry| entry.pattern.as_str()).collect::<Vec<_>>(), ["npm ci", "npm test"]);
+        assert_eq!(grant.entries_for(&asked, NOW).len(), 2);
+        assert!(grant.entries_for(&asked, NOW.plus_millis(DEFAULT_ENTRY_GRANT_MS)).is_empty());
+        let session = made(Choice::AllowSession, &asked);
+        let elsewhere = Request { session_id: "other".into(), ..asked.clone() };
+        assert!(session.entries_for(&elsewhere, NOW).is_empty() && !grant.entries_for(&elsewhere, NOW).is_empty());
+    }
+
+    #[test]
+    fn no_entry_is_made_for_what_could_run_anything() {
+        for command in ["bash x.sh", "sudo npm ci", "rm -rf /", "python3 -c 'x'", "npm ci > log", "npm ci $X", "ls", ""]
+        {
+            for choice in [Choice::AllowAlways, Choice::AllowSession] {
+                let refused = grant(choice, &request(exec(command)));
+                assert!(matches!(refused, Err(GrantError::Command(_))), "{command}: {refused:?}");
+            }
         }
     }
 
     #[test]
-    fn a_prefix_matches_whole_words_of_every_command() {
-        let mut asked = request(exec("cargo build; cargo test"));
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let assess = |commands: &[&str], risk, coverable| {
-            Some(Assessment { risk, reasons: vec![], commands: commands.iter().map(|c| words(c)).collect(), coverable })
-        };
-        let grant = Grant { kind: GrantKind::Prefix { argv: words("cargo") }, ..made(Choice::AllowActionType, &asked) };
-        asked.assessment = assess(&["cargo build", "cargo test"], Risk::NeedsReview, true);
-        assert!(grant.covers(&asked, NOW));
-        for (commands, risk, coverable) in [
-            (vec!["cargo build", "rm x"], Risk::NeedsReview, true),
-            (vec!["cargofoo"], Risk::NeedsReview, true),
-            (vec!["cargo build"], Risk::Dangerous, true),
-            (vec!["cargo build"], Risk::NeedsReview, false),
-            (vec![], Risk::NeedsReview, true),
-        ] {
-            asked.assessment = assess(&commands, risk, coverable);
-            assert!(!grant.covers(&asked, NOW), "{commands:?}");
+    fn a_yes_to_all_commands_is_none_to_dangerous_hidden_or_inline_ones() {
+        let grant = made(Choice::AllowActionType, &request(exec("npm ci")));
+        for command in ["npm test", "ls", "npm ci && make all"] {
+            assert!(grant.covers(&request(exec(command)), NOW), "{command}");
         }
+        for command in [
+            "rm -rf /",
+            "python3 -c 'import os'",
+            "bash -c 'npm ci'",
+            "npm ci > log",
+            "npm ci &",
+            "make $(cat x)",
+            "npm 'ci",
+            "",
+            "npm ci\u{b}",
+            "LD_PRELOAD=x npm ci",
+        ] {
+            assert!(!grant.covers(&request(exec(command)), NOW), "{command}");
+        }
+        let mut steered = request(exec("npm ci"));
+        let Action::Exec(command) = &mut steered.action else { unreachable!() };
+        command.env.insert("NODE_OPTIONS".into(), "--require /tmp/x".into());
+        steered.assessment = steered.action.assess(None);
+        assert!(!grant.covers(&steered, NOW));
     }
 
     #[test]
@@ -313,8 +361,11 @@ mod tests {
             (Choice::AllowActionType, request(custom("a", "b"))),
             (Choice::AllowAlways, request(custom("a", "b"))),
             (Choice::AllowAlways, request(tool("Write", "edit"))),
+            (Choice::AllowAlways, request(exec("npm ci"))),
+            (Choice::AllowActionType, request(exec("npm ci"))),
         ] {
-            assert!(Grant::subjects_of(&asked).contains(&made(choice, &asked).subject()));
+            let named = Grant::subjects_of(&asked);
+            assert!(made(choice, &asked).subjects().iter().any(|subject| named.contains(subject)));
         }
     }
 }

@@ -38,14 +38,14 @@ pub fn judge(stored: &StoredPolicy, request: &Request, grants: &[Grant], now: Ti
             flood: Flood::default(),
         };
     };
-    let grant = grants.iter().find(|grant| grant.covers(request, now));
     let overlay = request.words.agent_id.as_ref().and_then(|agent| policy.agents.get(agent));
+    let subject = Subject { policy, request, grants, now };
 
-    let base = Pass::new(policy, None, request, grant);
+    let base = subject.pass(None);
     let mut ruling = base.ruling(request);
     let mut covered = base.cover.is_some();
-    if let Some(overlay) = overlay {
-        let narrowed = Pass::new(policy, Some(overlay), request, grant);
+    if overlay.is_some() {
+        let narrowed = subject.pass(overlay);
         covered &= narrowed.cover.is_some();
         ruling = ruling.max(narrowed.ruling(request));
     }
@@ -60,7 +60,7 @@ pub fn judge(stored: &StoredPolicy, request: &Request, grants: &[Grant], now: Ti
     let overlay_timeout = overlay.and_then(|overlay| overlay.timeout_ms);
     Judgement {
         ruling,
-        grant: grant.map(|grant| grant.id),
+        grant: base.cover.and_then(|cover| cover.grant),
         covered,
         policy_hash: stored.hash,
         timeout_ms: [policy.timeout_ms, overlay_timeout].into_iter().flatten().min(),
@@ -80,53 +80,97 @@ pub fn fallback_covers(fallback: Fallback, now_judged: &Judgement) -> bool {
     }
 }
 
+/// What speaks for a request: a grant, with its id, or policy's own list.
+#[derive(Clone, Copy)]
+struct Cover {
+    by: AllowBy,
+    grant: Option<GrantId>,
+}
+
 /// One set of terms with the facts seen under it.
 #[derive(Clone, Copy)]
 struct Pass {
     terms: Terms,
     denied: bool,
-    cover: Option<AllowBy>,
+    cover: Option<Cover>,
 }
 
-impl Pass {
-    fn new(policy: &Policy, overlay: Option<&Overlay>, request: &Request, grant: Option<&Grant>) -> Self {
+/// Everything a pass looks at.
+#[derive(Clone, Copy)]
+struct Subject<'j> {
+    policy: &'j Policy,
+    request: &'j Request,
+    grants: &'j [Grant],
+    now: Timestamp,
+}
+
+impl<'j> Subject<'j> {
+    fn pass(self, overlay: Option<&'j Overlay>) -> Pass {
+        let Self { policy, request, .. } = self;
         let extra_tools = overlay.map(|overlay| overlay.tools.as_slice()).unwrap_or_default();
         let effect = tool_effect(policy.tools.iter().chain(extra_tools), &request.action);
-        let has_deny_rules = !policy.deny.is_empty() || overlay.is_some_and(|overlay| !overlay.deny.is_empty());
-        // A deny rule speaks of parsed commands. Where the command was not taken apart, whether one matches
-        // is unknown, and unknown is denied.
-        let denied = effect == Some(ToolEffect::Deny) || (has_deny_rules && is_unparsed_exec(request));
-        let listed = (effect == Some(ToolEffect::Allow)).then_some(AllowBy::Allowlist);
         let ask = overlay.and_then(|overlay| overlay.ask).unwrap_or(policy.ask);
-        Self {
-            terms: Terms {
-                security: overlay.and_then(|overlay| overlay.security).unwrap_or(policy.security),
-                ask: if effect == Some(ToolEffect::Ask) { Ask::Always } else { ask },
-                allow_safe: overlay.and_then(|overlay| overlay.allow_safe).unwrap_or(policy.allow_safe),
-            },
-            denied,
-            cover: grant.map(|_| AllowBy::Grant).or(listed),
+        let terms = Terms {
+            security: overlay.and_then(|overlay| overlay.security).unwrap_or(policy.security),
+            ask: if effect == Some(ToolEffect::Ask) { Ask::Always } else { ask },
+            allow_safe: overlay.and_then(|overlay| overlay.allow_safe).unwrap_or(policy.allow_safe),
+        };
+        let listed = (effect == Some(ToolEffect::Allow)).then_some(Cover { by: AllowBy::Allowlist, grant: None });
+        Pass {
+            terms,
+            denied: effect == Some(ToolEffect::Deny) || self.command_denied(overlay),
+            cover: self.granted().or(listed).or_else(|| self.command_covered(overlay, terms.allow_safe)),
         }
     }
 
+    /// A rule against commands means any part of the line, after unwrapping; what was not understood may be anything.
+    fn command_denied(self, overlay: Option<&Overlay>) -> bool {
+        let Some(assessment) = &self.request.assessment else { return false };
+        let extra = overlay.map(|overlay| overlay.deny.as_slice()).unwrap_or_default();
+        self.policy.deny.iter().chain(extra).any(|rule| assessment.record.may_be(&rule.pattern, None))
+    }
+
+    /// A grant that speaks for all of it by itself.
+    fn granted(self) -> Option<Cover> {
+        let grant = self.grants.iter().find(|grant| grant.covers(self.request, self.now))?;
+        Some(Cover { by: AllowBy::Grant, grant: Some(grant.id) })
+    }
+
+    /// Policy's entries alone, or with those of grants: each part of a line may be another one's.
+    fn command_covered(self, overlay: Option<&'j Overlay>, allow_safe: bool) -> Option<Cover> {
+        let assessment = self.request.assessment.as_ref()?;
+        let listed = overlay.and_then(|overlay| overlay.allowlist.as_ref()).unwrap_or(&self.policy.allowlist);
+        // What an argument pattern leaves of an entry is not known here: it speaks for nothing.
+        let listed = listed.iter().filter(|entry| entry.arg_pattern.is_none()).map(|entry| &entry.pattern);
+        if assessment.covered_by(listed.clone(), allow_safe) {
+            return Some(Cover { by: AllowBy::Allowlist, grant: None });
+        }
+        let granted = |grant: &'j Grant| grant.entries_for(self.request, self.now);
+        let alone =
+            self.grants.iter().find(|grant| assessment.covered_by(listed.clone().chain(granted(grant)), allow_safe));
+        let used = alone.or_else(|| {
+            let all = listed.clone().chain(self.grants.iter().flat_map(granted));
+            let first = self.grants.iter().find(|grant| !granted(grant).is_empty());
+            first.filter(|_| assessment.covered_by(all, allow_safe))
+        })?;
+        Some(Cover { by: AllowBy::Grant, grant: Some(used.id) })
+    }
+}
+
+impl Pass {
     fn ruling(self, request: &Request) -> Ruling {
         rule(
             self.terms,
             Facts {
                 kind: request.action.kind(),
                 denied: self.denied,
-                cover: self.cover,
+                cover: self.cover.map(|cover| cover.by),
                 risk: request.assessment.as_ref().map(|assessment| assessment.risk),
                 mode: None,
                 mode_covers: false,
             },
         )
     }
-}
-
-fn is_unparsed_exec(request: &Request) -> bool {
-    let parsed = request.assessment.as_ref().is_some_and(|assessment| !assessment.commands.is_empty());
-    matches!(request.action, Action::Exec(_)) && !parsed
 }
 
 /// The strictest effect of all rules that name the tool. An action type counts as a tool's name.
@@ -174,17 +218,71 @@ mod tests {
     }
 
     #[test]
-    fn without_a_document_everything_asks() {
-        for action in [exec("ls"), tool("Read", "info"), question(), custom("a", "b")] {
+    fn without_a_document_safe_commands_run_and_everything_else_asks() {
+        assert_eq!(
+            judge(&StoredPolicy::absent(), &request(exec("git status")), &[], NOW).ruling,
+            Ruling::Allow(AllowBy::Safe)
+        );
+        for action in [exec("npm ci"), tool("Read", "info"), question(), custom("a", "b")] {
             assert_eq!(judge(&StoredPolicy::absent(), &request(action), &[], NOW).ruling, Ruling::Ask);
         }
     }
 
     #[test]
-    fn command_deny_rules_deny_what_was_not_taken_apart_and_nothing_else() {
+    fn a_rule_against_a_command_means_any_part_of_the_line() {
         let policy = r#"{"version":1,"security":"full","deny":[{"pattern":"rm **"}]}"#;
-        assert_eq!(ruling(policy, &request(exec("ls"))), Ruling::Deny(DenyWhy::Rule));
+        for command in ["rm x", "ls && sudo rm x", "bash -c 'rm x'", "$X", "echo 'open"] {
+            assert_eq!(ruling(policy, &request(exec(command))), Ruling::Deny(DenyWhy::Rule), "{command}");
+        }
+        for command in ["ls", "git commit -m 'rm x'", ""] {
+            assert_eq!(ruling(policy, &request(exec(command))), Ruling::Allow(AllowBy::Full), "{command}");
+        }
         assert_eq!(ruling(policy, &request(custom("a", "b"))), Ruling::Allow(AllowBy::Full));
+    }
+
+    #[test]
+    fn entries_of_policy_and_of_grants_cover_a_line_together() {
+        let policy = r#"{"version":1,"allowlist":[{"pattern":"npm ci"},{"pattern":"make **","argPattern":"^all$"}]}"#;
+        let made = |id: u8, command: &str| {
+            let (grant, approval) = (GrantId::from_random([id; 16]), crate::id::ApprovalId::from_random([2; 16]));
+            let answer = crate::decision::Answer::plain(crate::decision::Choice::AllowAlways);
+            Grant::from_answer(&answer, &request(exec(command)), grant, approval, NOW, "ann", true).unwrap().unwrap()
+        };
+        let grants = [made(1, "npm test"), made(2, "cargo build")];
+        let judged = |command: &str| {
+            let judged = judge(&stored(policy), &request(exec(command)), &grants, NOW);
+            (judged.ruling, judged.grant)
+        };
+        assert_eq!(judged("npm ci && ls"), (Ruling::Allow(AllowBy::Allowlist), None));
+        assert_eq!(judged("npm ci; cargo build"), (Ruling::Allow(AllowBy::Grant), Some(grants[1].id)));
+        assert_eq!(judged("npm test; cargo build"), (Ruling::Allow(AllowBy::Grant), Some(grants[0].id)));
+        for command in ["npm ci; cargo run", "make all", "npm ci > x", "npm test --x", "cargo build & rm x"] {
+            assert_eq!(judged(command), (Ruling::Ask, None), "{command}");
+        }
+    }
+
+    #[test]
+    fn where_safe_commands_ask_an_entry_still_speaks_for_them() {
+        let policy = r#"{"version":1,"allowSafe":false,"allowlist":[{"pattern":"git **"}]}"#;
+        assert_eq!(ruling(policy, &request(exec("git status"))), Ruling::Allow(AllowBy::Allowlist));
+        assert_eq!(ruling(policy, &request(exec("ls"))), Ruling::Ask);
+        assert_eq!(ruling(policy, &request(exec("git status && ls"))), Ruling::Ask);
+        assert_eq!(ruling(policy, &request(exec("git push --force"))), Ruling::Ask);
+    }
+
+    #[test]
+    fn an_agents_own_list_is_only_ever_narrower() {
+        let policy = r#"{"version":1,"allowlist":[{"pattern":"npm **"}],"agents":{
+            "narrow":{"allowlist":[]},"wide":{"allowlist":[{"pattern":"make"}]},"shy":{"deny":[{"pattern":"npm publish"}]}}}"#;
+        let ruled = |agent: &str, command: &str| {
+            let mut asked = request(exec(command));
+            asked.words.agent_id = Some(agent.into());
+            ruling(policy, &asked)
+        };
+        assert_eq!(ruled("other", "npm ci"), Ruling::Allow(AllowBy::Allowlist));
+        assert_eq!(ruled("narrow", "npm ci"), Ruling::Ask);
+        assert_eq!(ruled("wide", "make"), Ruling::Ask);
+        assert_eq!(ruled("shy", "npm publish"), Ruling::Deny(DenyWhy::Rule));
     }
 
     #[test]

@@ -23,6 +23,8 @@ mod risk;
 mod ruling;
 mod time;
 
+pub use countersign_shell::{Entry, Offer, Rules};
+
 pub use action::{Action, ActionError, ActionKind, ActionType, Exec, MAX_ACTION_BYTES, MAX_COMMAND_BYTES};
 pub use approval::{
     Approval, Change, Consumption, Outcome, PERMIT_TTL_MS, Prior, Reason, Refusal, Status, Terms as ApprovalTerms,

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use countersign_shell::Entry;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -76,7 +77,7 @@ pub struct Overlay {
 pub struct AllowEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    pub pattern: String,
+    pub pattern: Entry,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arg_pattern: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +93,7 @@ pub struct AllowEntry {
 pub struct DenyEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    pub pattern: String,
+    pub pattern: Entry,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -210,8 +211,8 @@ impl Policy {
             return Err(PolicyError::Version(self.version));
         }
         check_timeout("timeoutMs", self.timeout_ms)?;
-        check_patterns("allowlist", self.allowlist.iter().map(|entry| entry.pattern.as_str()))?;
-        check_patterns("deny", self.deny.iter().map(|entry| entry.pattern.as_str()))?;
+        check_patterns("allowlist", self.allowlist.iter().map(|entry| &entry.pattern))?;
+        check_patterns("deny", self.deny.iter().map(|entry| &entry.pattern))?;
         check_tools("tools", &self.tools)?;
         if self.agents.len() > MAX_ENTRIES {
             return Err(PolicyError::TooMany("agents".to_owned()));
@@ -220,8 +221,8 @@ impl Policy {
             let at = |field: &str| format!("agents.{agent}.{field}");
             check_timeout(&at("timeoutMs"), overlay.timeout_ms)?;
             let allowlist = overlay.allowlist.iter().flatten();
-            check_patterns(&at("allowlist"), allowlist.map(|entry| entry.pattern.as_str()))?;
-            check_patterns(&at("deny"), overlay.deny.iter().map(|entry| entry.pattern.as_str()))?;
+            check_patterns(&at("allowlist"), allowlist.map(|entry| &entry.pattern))?;
+            check_patterns(&at("deny"), overlay.deny.iter().map(|entry| &entry.pattern))?;
             check_tools(&at("tools"), &overlay.tools)?;
         }
         Ok(())
@@ -235,13 +236,13 @@ fn check_timeout(field: &str, timeout_ms: Option<u64>) -> Result<(), PolicyError
     }
 }
 
-fn check_patterns<'a>(field: &str, patterns: impl Iterator<Item = &'a str>) -> Result<(), PolicyError> {
+fn check_patterns<'a>(field: &str, patterns: impl Iterator<Item = &'a Entry>) -> Result<(), PolicyError> {
     for (index, pattern) in patterns.enumerate() {
         if index >= MAX_ENTRIES {
             return Err(PolicyError::TooMany(field.to_owned()));
         }
-        let bad =
-            pattern.trim().is_empty() || pattern.len() > MAX_PATTERN_BYTES || pattern.chars().any(char::is_control);
+        let text = &pattern.pattern;
+        let bad = text.len() > MAX_PATTERN_BYTES || text.chars().any(char::is_control);
         if bad {
             return Err(PolicyError::Pattern(format!("{field}[{index}]")));
         }
@@ -271,6 +272,13 @@ pub struct StoredPolicy {
 }
 
 impl StoredPolicy {
+    /// Whether commands that are safe by themselves need no entry, for this agent.
+    pub fn allows_safe(&self, agent_id: Option<&str>) -> bool {
+        let Ok(policy) = &self.policy else { return false };
+        let overlay = agent_id.and_then(|agent| policy.agents.get(agent)).and_then(|overlay| overlay.allow_safe);
+        policy.allow_safe && overlay.unwrap_or(true)
+    }
+
     pub fn absent() -> Self {
         Self { exists: false, hash: sha256(b""), policy: Ok(Policy::default()) }
     }
@@ -306,8 +314,7 @@ mod tests {
         for (text, expected) in [
             (r#"{"version":2}"#, PolicyError::Version(2)),
             (r#"{"version":1,"timeoutMs":0}"#, PolicyError::Timeout("timeoutMs".into())),
-            (r#"{"version":1,"allowlist":[{"pattern":" "}]}"#, PolicyError::Pattern("allowlist[0]".into())),
-            (r#"{"version":1,"deny":[{"pattern":"a"},{"pattern":"a\u0000"}]}"#, PolicyError::Pattern("deny[1]".into())),
+            (r#"{"version":1,"deny":[{"pattern":"a"},{"pattern":"a\u0007"}]}"#, PolicyError::Pattern("deny[1]".into())),
             (r#"{"version":1,"tools":[{"effect":"deny"}]}"#, PolicyError::ToolRule("tools[0]".into())),
             (
                 r#"{"version":1,"agents":{"x":{"timeoutMs":99999999999}}}"#,
@@ -315,6 +322,15 @@ mod tests {
             ),
         ] {
             assert_eq!(Policy::parse(text), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_means_nothing_is_refused_with_its_line() {
+        for pattern in [" ", "", "git 'log", "a\\u0000"] {
+            let text = format!(r#"{{"version":1,"allowlist":[{{"pattern":"{pattern}"}}]}}"#);
+            let Err(PolicyError::Syntax(message)) = Policy::parse(&text) else { panic!("{text}") };
+            assert!(message.contains("is no entry") && message.contains("line 1"), "{message}");
         }
     }
 

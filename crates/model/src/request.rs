@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use countersign_shell::Rules;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -140,6 +141,7 @@ impl Request {
         channel: ChannelChoice,
         target: Target,
         terms: TermsAsked,
+        rules: Option<&Rules>,
     ) -> Result<Self, RequestError> {
         check_label("session_id", &session_id)?;
         check_label("context_id", context_id.as_deref().unwrap_or("-"))?;
@@ -149,7 +151,7 @@ impl Request {
         if action_type.is_exec() != matches!(action, Action::Exec(_)) {
             return Err(RequestError::TypeMismatch);
         }
-        let (digest, effect, assessment) = (action.digest()?, action.effect_digest()?, action.assess());
+        let (digest, effect, assessment) = (action.digest()?, action.effect_digest()?, action.assess(rules));
         Ok(Self {
             requester,
             session_id,
@@ -236,6 +238,7 @@ pub(crate) mod tests {
             ChannelChoice::Any,
             Target::default(),
             TermsAsked::default(),
+            None,
         )
     }
 

@@ -1,22 +1,19 @@
-//! What the shell engine says of a command.
+//! What the shell engine says of a command, as it is kept with the request.
 
+use std::collections::BTreeMap;
+
+pub use countersign_shell::Risk;
+use countersign_shell::{Entry, Offer, Options, Record, Rules};
 use serde::{Deserialize, Serialize};
 
-/// Ordered: combining two risks is `max`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Risk {
-    Safe,
-    NeedsReview,
-    Dangerous,
-}
+use crate::action::{Exec, shell_text};
 
 /// Why a command has its risk, and which bytes of its text say so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RiskReason {
     pub code: String,
     pub message: String,
-    /// Byte offsets into the command text, `start <= end`.
+    /// Byte offsets into the command text, `start <= end`. Both 0: it is not about the text.
     pub start: usize,
     pub end: usize,
 }
@@ -25,30 +22,47 @@ pub struct RiskReason {
 pub struct Assessment {
     pub risk: Risk,
     pub reasons: Vec<RiskReason>,
-    /// Each simple command's argv. Empty: the text was not taken apart.
-    pub commands: Vec<Vec<String>>,
-    /// The text parsed clean and holds none of the constructs that no entry may speak for.
-    pub coverable: bool,
+    #[serde(flatten)]
+    pub record: Record,
 }
 
 impl Assessment {
-    /// A command nobody has looked into: a person does.
-    pub fn unexamined(command: &str) -> Self {
-        Self {
-            risk: Risk::NeedsReview,
-            reasons: vec![RiskReason {
-                code: "not_examined".to_owned(),
-                message: "the command was not examined; read it before you answer".to_owned(),
-                start: 0,
-                end: command.len(),
-            }],
-            commands: Vec::new(),
-            coverable: false,
-        }
+    /// What this command would do, by the built-in rules and the user's own.
+    pub fn of(exec: &Exec, rules: Option<&Rules>) -> Self {
+        let environment: Vec<(&str, &str)> = pairs(&exec.env).collect();
+        let options = Options { rules, environment: &environment, ..Options::default() };
+        // Never by an account of what runs where the words themselves are there.
+        let assessed = match &exec.argv {
+            Some(argv) => countersign_shell::assess(&shell_text(argv), &options),
+            None => countersign_shell::assess(&exec.command, &options),
+        };
+        let reasons = assessed.reasons.iter().map(|reason| RiskReason {
+            code: reason.code.clone(),
+            message: reason.message.clone(),
+            start: reason.span.start,
+            end: reason.span.end,
+        });
+        Self { risk: assessed.risk, reasons: reasons.collect(), record: assessed.record() }
     }
 
-    /// Whether a grant may speak for this command at all.
-    pub fn may_be_covered(&self) -> bool {
-        self.coverable && !self.commands.is_empty() && self.risk < Risk::Dangerous
+    /// Whether these entries speak for the command; where `allow_safe`, what is safe by itself needs none of them.
+    pub fn covered_by<'e>(&self, entries: impl Iterator<Item = &'e Entry> + Clone, allow_safe: bool) -> bool {
+        let covered =
+            |allow_safe| self.record.cover(entries.clone(), allow_safe, None) == countersign_shell::Coverage::Covered;
+        // What is safe as a whole is allowed as such, unless entries alone speak for it.
+        covered(allow_safe && self.risk != Risk::Safe)
     }
+
+    /// Whether a yes to commands as such speaks for this one.
+    pub fn is_plain(&self) -> bool {
+        self.risk < Risk::Dangerous && self.record.is_plain()
+    }
+
+    pub fn offer(&self, allow_safe: bool) -> Offer {
+        self.record.offer(self.risk, allow_safe)
+    }
+}
+
+fn pairs(env: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
+    env.iter().map(|(name, value)| (name.as_str(), value.as_str()))
 }

@@ -144,7 +144,12 @@ impl Card {
         let mut command = Document::default();
         command.push_text(&exec.command, Style::Block, &secrets);
         let reasons = assessment.map(|assessment| assessment.reasons.as_slice()).unwrap_or_default();
-        command.overlays.extend(reasons.iter().map(|reason| risk(&exec.command, reason)));
+        let (outside, inside): (Vec<_>, Vec<_>) = reasons.iter().partition(|reason| reason.end == 0);
+        command.overlays.extend(inside.into_iter().map(|reason| risk(&exec.command, reason)));
+        for reason in outside {
+            let about = if exec.env.is_empty() { "Command" } else { "Environment" };
+            self.notice(about, &escape_line(&reason.code), &line(&reason.message));
+        }
         notice::masked_risks("Command", &command, &secrets, &mut self.notices);
         // Never folded: a command too long to be read whole is refused before it gets here.
         self.section("Command", command);

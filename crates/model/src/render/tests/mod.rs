@@ -57,10 +57,8 @@ fn assessed(spans: &[(usize, usize)]) -> Assessment {
         start: *start,
         end: *end,
     };
-    let mut assessment = Assessment::unexamined("");
-    assessment.risk = Risk::Dangerous;
-    assessment.reasons = spans.iter().map(reason).collect();
-    assessment
+    let Action::Exec(nothing) = exec("") else { unreachable!() };
+    Assessment { risk: Risk::Dangerous, reasons: spans.iter().map(reason).collect(), ..Assessment::of(&nothing, None) }
 }
 
 fn marked(shown: &Shown, is: impl Fn(&MarkKind) -> bool) -> Vec<&str> {
