@@ -52,6 +52,8 @@ pub struct NewDecision {
     pub via: String,
     /// For the grant the answer may make.
     pub grant_id: GrantId,
+    /// What an override of a command makes of the request, assessed.
+    pub replaced: Option<Box<Request>>,
 }
 
 #[derive(Clone, Debug)]
@@ -93,6 +95,8 @@ pub enum Refused {
     OverrideDenied(Reason),
     #[error("the override cannot be shown or run: {0}")]
     OverrideUnfit(String),
+    #[error("the override is {} and what was asked is not; look at it, and send its digest as `confirm` if you mean it", .0.risk().as_str())]
+    ConfirmRequired(Box<Request>),
     #[error(transparent)]
     Consumption(#[from] Consumption),
     #[error("policy or the grant it rests on changed since; ask again")]

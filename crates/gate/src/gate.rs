@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_model::{
-    ApprovalId, ClientId, Door, EventKind, GrantId, KeyHash, KeyId, KeyRecord, KeySecret, Role, Status, Timestamp,
+    ApprovalId, ClientId, Door, EventKind, GrantId, KeyHash, KeyId, KeyRecord, KeySecret, Role, Rules, Status,
+    Timestamp,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -52,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) keys: KeyRing,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) alarm: Arc<Alarm>,
+    /// The user's own rules for commands, beside the built-in ones.
+    rules: parking_lot::RwLock<Option<Arc<Rules>>>,
     tasks: parking_lot::Mutex<JoinSet<()>>,
 }
 
@@ -85,6 +88,7 @@ impl Gate {
             keys,
             closing: watch::Sender::new(false),
             alarm: Arc::default(),
+            rules: parking_lot::RwLock::default(),
             tasks: parking_lot::Mutex::default(),
         });
         let head = *inner.ledger.head().borrow();
@@ -143,6 +147,11 @@ impl Gate {
         }
     }
 
+    /// From here on commands are assessed with these rules too, in place of any set before.
+    pub fn use_rules(&self, rules: Option<Rules>) {
+        *self.0.rules.write() = rules.map(Arc::new);
+    }
+
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
@@ -173,6 +182,10 @@ impl Gate {
 }
 
 impl Inner {
+    pub(crate) fn rules(&self) -> Option<Arc<Rules>> {
+        self.rules.read().clone()
+    }
+
     pub(crate) async fn submit(&self, command: Command) -> Result<Done, GateError> {
         Ok(self.ledger.submit(command).await??)
     }

@@ -114,6 +114,7 @@ impl AgentHandle {
             new.channel,
             new.target,
             new.terms,
+            inner.rules().as_deref(),
         )?;
         let command = Command::Create(Box::new(NewApproval {
             id: new_approval_id()?,
@@ -192,9 +193,18 @@ impl ApproverHandle {
         if answer.terms.expires_in_ms.is_some_and(|ms| ms == 0 || ms > MAX_GRANT_MS) {
             return Err(GateError::OutOfRange { field: "grant.expires_in_sec", expected: "from 1 second to 366 days" });
         }
+        let replaced = match &answer.replacement {
+            Some(_) => {
+                let approval = inner_get(&self.gate.0, id).await?;
+                let replaced = approval.request.replaced_by(&answer, self.gate.0.rules().as_deref());
+                replaced.map_err(|error| Refused::OverrideUnfit(error.to_string()))?
+            }
+            None => None,
+        };
         let command = Command::Decide(Box::new(NewDecision {
             id,
             answer,
+            replaced: replaced.map(Box::new),
             by: self.name.clone(),
             via: self.door.as_str().to_owned(),
             grant_id: new_grant_id()?,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use countersign_shell::Offer;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -114,6 +115,9 @@ pub struct Terms {
     pub expires_at: Timestamp,
     pub policy_hash: Digest,
     pub fallback: Fallback,
+    /// Whether policy let safe commands run without an entry then: an entry offered now is made for the rest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_safe: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvers: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,6 +189,11 @@ pub enum Consumption {
 }
 
 impl Approval {
+    /// What an allow for longer than this once would stand for: entries for a command, or why there can be none.
+    pub fn offer(&self) -> Option<Offer> {
+        self.request.assessment.as_ref().map(|assessment| assessment.offer(self.terms.allow_safe))
+    }
+
     pub fn status(&self) -> Status {
         self.outcome.as_ref().map_or(Status::Pending, |outcome| outcome.status)
     }
@@ -306,6 +315,7 @@ mod tests {
                 created_at: START,
                 expires_at: END,
                 policy_hash: sha256(b""),
+                allow_safe: true,
                 fallback: Fallback::Deny,
                 approvers: None,
                 prior: None,

@@ -1,13 +1,15 @@
 //! A person's answer: what they chose, and how it stands on the record.
 
+use countersign_shell::Rules;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::action::{Action, ActionKind, MAX_COMMAND_BYTES};
+use crate::action::{Action, ActionError, ActionKind, MAX_COMMAND_BYTES};
 use crate::canonical::Digest;
 use crate::grant::GrantTerms;
 use crate::id::GrantId;
 use crate::menu::Code;
+use crate::request::Request;
 use crate::time::Timestamp;
 
 /// An override of a command must fit where the command itself would.
@@ -37,6 +39,8 @@ pub struct Answer {
     pub replacement: Option<String>,
     /// The answer to a Question.
     pub answer: Option<String>,
+    /// The digest of an override that was shown with its risk: the person means it.
+    pub confirm: Option<Digest>,
     pub terms: GrantTerms,
 }
 
@@ -74,11 +78,13 @@ pub enum AnswerError {
     OverrideWithDeny,
     #[error("an override is for this once; send it with allow-once")]
     OverrideWithGrant,
+    #[error("`confirm` is for an override; send both, or neither")]
+    ConfirmWithoutOverride,
 }
 
 impl Answer {
     pub fn plain(choice: Choice) -> Self {
-        Self { choice, note: None, replacement: None, answer: None, terms: GrantTerms::default() }
+        Self { choice, note: None, replacement: None, answer: None, confirm: None, terms: GrantTerms::default() }
     }
 
     pub fn allows(&self) -> bool {
@@ -111,6 +117,9 @@ impl Answer {
         } else if self.answer.is_some() {
             return Err(AnswerError::AnswerUnexpected);
         }
+        if self.confirm.is_some() && self.replacement.is_none() {
+            return Err(AnswerError::ConfirmWithoutOverride);
+        }
         match (self.choice, &self.replacement) {
             (_, None) | (Choice::AllowOnce, Some(_)) => Ok(self),
             (Choice::Deny, Some(_)) => Err(AnswerError::OverrideWithDeny),
@@ -125,7 +134,7 @@ impl Answer {
     }
 
     /// The action an override makes of this one; anything but an Exec takes the words as they are.
-    pub fn replaced_action(&self, action: &Action) -> Option<Action> {
+    fn replaced_action(&self, action: &Action) -> Option<Action> {
         match (action, &self.replacement) {
             (Action::Exec(exec), Some(command)) => {
                 let exec = crate::action::Exec { command: command.clone(), argv: None, ..exec.clone() };
@@ -133,6 +142,16 @@ impl Answer {
             }
             (Action::Exec(_) | Action::Tool { .. } | Action::Question { .. } | Action::Custom { .. }, _) => None,
         }
+    }
+}
+
+impl Request {
+    /// The request that an override makes of this one: a new action, with its own digest and assessment.
+    pub fn replaced_by(&self, answer: &Answer, rules: Option<&Rules>) -> Result<Option<Self>, ActionError> {
+        let Some(action) = answer.replaced_action(&self.action) else { return Ok(None) };
+        let digest = action.digest()?;
+        let assessment = action.assess(rules);
+        Ok(Some(Self { action, digest, effect: digest, assessment, ..self.clone() }))
     }
 }
 

@@ -22,6 +22,7 @@ pub struct Judgement {
     pub timeout_ms: Option<u64>,
     pub fallback: Fallback,
     pub approvers: Option<Vec<String>>,
+    pub allow_safe: bool,
     pub flood: Flood,
 }
 
@@ -35,6 +36,7 @@ pub fn judge(stored: &StoredPolicy, request: &Request, grants: &[Grant], now: Ti
             timeout_ms: None,
             fallback: Fallback::Deny,
             approvers: Some(Vec::new()),
+            allow_safe: false,
             flood: Flood::default(),
         };
     };
@@ -66,6 +68,7 @@ pub fn judge(stored: &StoredPolicy, request: &Request, grants: &[Grant], now: Ti
         timeout_ms: [policy.timeout_ms, overlay_timeout].into_iter().flatten().min(),
         fallback: overlay_fallback.map_or(policy.ask_fallback, |other| other.min(policy.ask_fallback)),
         approvers: policy.approvers.clone(),
+        allow_safe: base.terms.allow_safe && overlay.and_then(|overlay| overlay.allow_safe).unwrap_or(true),
         flood: policy.flood.clone(),
     }
 }

@@ -272,13 +272,6 @@ pub struct StoredPolicy {
 }
 
 impl StoredPolicy {
-    /// Whether commands that are safe by themselves need no entry, for this agent.
-    pub fn allows_safe(&self, agent_id: Option<&str>) -> bool {
-        let Ok(policy) = &self.policy else { return false };
-        let overlay = agent_id.and_then(|agent| policy.agents.get(agent)).and_then(|overlay| overlay.allow_safe);
-        policy.allow_safe && overlay.unwrap_or(true)
-    }
-
     pub fn absent() -> Self {
         Self { exists: false, hash: sha256(b""), policy: Ok(Policy::default()) }
     }

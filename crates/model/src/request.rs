@@ -10,7 +10,7 @@ use crate::action::{Action, ActionError, ActionType};
 use crate::canonical::Digest;
 use crate::id::{ClientId, KeyId};
 use crate::render::AgentWords;
-use crate::risk::Assessment;
+use crate::risk::{Assessment, Risk};
 use crate::ruling::{Ask, Security};
 
 const MAX_LABEL_CHARS: usize = 256;
@@ -166,6 +166,13 @@ impl Request {
             target,
             terms,
         })
+    }
+}
+
+impl Request {
+    /// What was not assessed is for a person to look at.
+    pub fn risk(&self) -> Risk {
+        self.assessment.as_ref().map_or(Risk::NeedsReview, |assessment| assessment.risk)
     }
 }
 

@@ -11,6 +11,16 @@ pub enum Risk {
     Dangerous,
 }
 
+impl Risk {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::NeedsReview => "needs-review",
+            Self::Dangerous => "dangerous",
+        }
+    }
+}
+
 /// Which layer says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]

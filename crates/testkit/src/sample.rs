@@ -62,6 +62,7 @@ pub fn request(client: KeyId, session: &str, action: Action) -> Request {
         ChannelChoice::Any,
         Target::default(),
         TermsAsked::default(),
+        None,
     )
     .unwrap()
 }
@@ -96,6 +97,7 @@ pub fn decide(id: ApprovalId, answer: Answer, by: &str, grant: u8) -> Command {
         by: by.to_owned(),
         via: "http".to_owned(),
         grant_id: GrantId::from_random([grant; 16]),
+        replaced: None,
     }))
 }
 

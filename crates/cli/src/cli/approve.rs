@@ -22,6 +22,9 @@ pub struct Args {
     /// Allow this instead, once
     #[arg(long = "override", value_name = "TEXT", group = "how")]
     replacement: Option<String>,
+    /// With --override: the digest that the gate named when it asked to confirm
+    #[arg(long, value_name = "DIGEST", requires = "replacement")]
+    confirm: Option<String>,
     /// Answer a question
     #[arg(long, value_name = "TEXT", group = "how")]
     answer: Option<String>,
@@ -53,7 +56,12 @@ impl Args {
             (false, false) => "allow-once",
         };
         let mut body = json!({"decision": word});
-        let texts = [("note", &self.note), ("override", &self.replacement), ("answer", &self.answer)];
+        let texts = [
+            ("note", &self.note),
+            ("override", &self.replacement),
+            ("confirm", &self.confirm),
+            ("answer", &self.answer),
+        ];
         if let Some(fields) = body.as_object_mut() {
             fields.extend(texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), json!(text.as_ref()?)))));
         }
@@ -79,8 +87,11 @@ pub fn decide(caller: &Caller, id: &str, body: Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// That somebody else was first is told with their answer.
+/// That somebody else was first is told with their answer; that an override needs a second look, with what to see.
 fn explain(error: client::Error) -> anyhow::Error {
+    if let Some(confirm) = error.refused().and_then(|refused| confirm(&refused.body)) {
+        return anyhow::Error::from(error).context(confirm);
+    }
     let winner = error.refused().and_then(|refused| {
         let decision = refused.body.get("decision")?;
         let by = escape_line(decision.get("by")?.as_str()?);
@@ -93,6 +104,19 @@ fn explain(error: client::Error) -> anyhow::Error {
         Some(winner) => error.context(winner),
         None => error,
     }
+}
+
+/// What the override would do, and how to say that it is meant.
+fn confirm(body: &Value) -> Option<String> {
+    let digest = escape_line(body.get("confirm")?.as_str()?);
+    let assessment = body.get("assessment")?;
+    let mut told =
+        format!("nothing is decided yet: the override is {}", escape_line(assessment.get("risk")?.as_str()?));
+    for reason in assessment.get("reasons")?.as_array()? {
+        told.push_str(&format!("\n  {}", escape_line(reason.get("message")?.as_str()?)));
+    }
+    told.push_str(&format!("\nif you mean it, say the same again with `--confirm {digest}`"));
+    Some(told)
 }
 
 #[cfg(test)]
@@ -116,6 +140,10 @@ mod tests {
             (&[][..], json!({"decision": "allow-once"})),
             (&["--note", "n"], json!({"decision": "allow-once", "note": "n"})),
             (&["--override", "o"], json!({"decision": "allow-once", "override": "o"})),
+            (
+                &["--override", "o", "--confirm", "d"],
+                json!({"decision": "allow-once", "override": "o", "confirm": "d"}),
+            ),
             (&["--answer", "a"], json!({"decision": "allow-once", "answer": "a"})),
             (&["--session"], json!({"decision": "allow-session"})),
             (&["--always"], json!({"decision": "allow-always"})),
@@ -125,5 +153,6 @@ mod tests {
             assert_eq!(body(words), Some(expected), "{words:?}");
         }
         assert_eq!(body(&["--always", "--session"]), None);
+        assert_eq!(body(&["--confirm", "d"]), None);
     }
 }

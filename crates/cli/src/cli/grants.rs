@@ -42,7 +42,7 @@ struct Grant {
     kind: String,
     action_type: Option<String>,
     tool: Option<String>,
-    argv: Option<Vec<String>>,
+    entries: Option<Vec<String>>,
     digest: Option<String>,
     client_id: String,
     session_id: Option<String>,
@@ -105,8 +105,8 @@ fn print(value: &Value) -> anyhow::Result<()> {
 }
 
 fn covers(grant: &Grant) -> String {
-    let argv = grant.argv.as_ref().map(|argv| format!("{} …", argv.join(" ")));
-    let parts = [&grant.action_type, &grant.tool, &argv, &grant.digest];
+    let entries = grant.entries.as_ref().map(|entries| entries.join("; "));
+    let parts = [&grant.action_type, &grant.tool, &entries, &grant.digest];
     let parts: Vec<String> = parts.into_iter().flatten().map(|part| escape_line(part)).collect();
     format!("{}: {}", escape_line(&grant.kind), parts.join(", "))
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use countersign_gate::ListFilter;
-use countersign_model::{Answer, ApprovalId, Choice, Code, GrantTerms, Status, Timestamp};
+use countersign_model::{Answer, ApprovalId, Choice, Code, Digest, GrantTerms, Status, Timestamp};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -183,6 +183,9 @@ pub(super) struct MenuIn {
     /// Needed with 4 and 5, the reason with 3, an error with 1, 2 and 6.
     #[schema(max_length = 4096)]
     text: Option<String>,
+    /// With 5, after `confirm_required`: the digest it named.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    confirm: Option<String>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -195,6 +198,9 @@ pub(super) struct WordsIn {
     replacement: Option<String>,
     #[schema(max_length = 4096)]
     answer: Option<String>,
+    /// With `override`, after `confirm_required`: the digest it named.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    confirm: Option<String>,
     #[schema(value_type = Option<GrantIn>)]
     grant: Option<Object<GrantIn>>,
 }
@@ -219,7 +225,10 @@ pub(super) struct GrantIn {
 impl DecisionIn {
     fn into_answer(self) -> Result<Answer, Problem> {
         match self {
-            Self::Menu(menu) => Ok(Code::parse(menu.code.trim())?.with_text(menu.text.as_deref())?),
+            Self::Menu(menu) => {
+                let answer = Code::parse(menu.code.trim())?.with_text(menu.text.as_deref())?;
+                Ok(Answer { confirm: digest(menu.confirm)?, ..answer })
+            }
             Self::Words(words) => Ok(Answer {
                 choice: match words.decision {
                     DecisionWord::AllowOnce => Choice::AllowOnce,
@@ -230,6 +239,7 @@ impl DecisionIn {
                 note: words.note,
                 replacement: words.replacement,
                 answer: words.answer,
+                confirm: digest(words.confirm)?,
                 terms: GrantTerms {
                     expires_in_ms: words
                         .grant
@@ -241,13 +251,19 @@ impl DecisionIn {
     }
 }
 
+fn digest(confirm: Option<String>) -> Result<Option<Digest>, Problem> {
+    let bad =
+        || Problem::unprocessable("invalid_field", "`confirm` is the 64 hex digits that `confirm_required` named");
+    confirm.map(|text| Digest::from_hex(&text).ok_or_else(bad)).transpose()
+}
+
 /// A person's answer. The first one stands; later ones learn whose it was.
 #[utoipa::path(
     post, path = "/v1/approvals/{id}/decision", tag = "approvals",
     params(("id" = String, Path, description = "approval id")), request_body = DecisionIn,
     responses(
         (status = 200, description = "decided, and durable", body = Record),
-        (status = 409, description = "decided before; `decision` is the winner's", body = ErrorBody),
+        (status = 409, description = "decided before; `decision` is the winner's. Or `confirm_required`: the override is riskier than what was asked", body = ErrorBody),
         (status = 410, description = "the time to answer is over", body = ErrorBody),
         CommonErrors,
     ),

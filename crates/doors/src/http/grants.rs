@@ -91,7 +91,7 @@ pub(super) async fn allow_rules(reader: Reader) -> Result<Json<AllowRules>, Prob
             enabled: true,
             created_at: grant.created_at.as_secs_ceil(),
         }),
-        GrantKind::ActionType { .. } | GrantKind::Tool { .. } | GrantKind::Prefix { .. } | GrantKind::Exact { .. } => {
+        GrantKind::ActionType { .. } | GrantKind::Tool { .. } | GrantKind::Command { .. } | GrantKind::Exact { .. } => {
             None
         }
     };
@@ -115,7 +115,7 @@ pub(super) async fn session_allows(reader: Reader) -> Result<Json<SessionAllows>
             created_at: grant.created_at.as_secs_ceil(),
         }),
         (
-            GrantKind::ActionType { .. } | GrantKind::Tool { .. } | GrantKind::Prefix { .. } | GrantKind::Exact { .. },
+            GrantKind::ActionType { .. } | GrantKind::Tool { .. } | GrantKind::Command { .. } | GrantKind::Exact { .. },
             _,
         ) => None,
     };

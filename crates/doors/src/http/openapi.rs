@@ -1,45 +1,37 @@
 //! The OpenAPI document, generated from the handlers and their types.
 
+use std::collections::BTreeMap;
+
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::{IntoResponses, Modify, OpenApi};
+use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
+use utoipa::{IntoResponses, Modify, OpenApi, ToSchema as _};
 
 use super::problem::ErrorBody;
 use super::{approvals, audit, events, grants, health, inbox, keys, policy};
 
 /// What any route may answer instead.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "documents answers that `Problem` makes")]
-pub(super) enum CommonErrors {
-    /// The body is not JSON, or broke off.
-    #[response(status = 400)]
-    BadRequest(#[to_schema] ErrorBody),
-    /// The key is missing, unknown, expired or revoked.
-    #[response(status = 401)]
-    Unauthorized(#[to_schema] ErrorBody),
-    /// The key's role may not do this, or the host name or origin is not ours.
-    #[response(status = 403)]
-    Forbidden(#[to_schema] ErrorBody),
-    /// No such thing, or somebody else's.
-    #[response(status = 404)]
-    NotFound(#[to_schema] ErrorBody),
-    /// The body did not arrive in time.
-    #[response(status = 408)]
-    Timeout(#[to_schema] ErrorBody),
-    /// The body is over 1 MiB.
-    #[response(status = 413)]
-    TooLarge(#[to_schema] ErrorBody),
-    /// The body is not declared as JSON.
-    #[response(status = 415)]
-    NotJson(#[to_schema] ErrorBody),
-    /// Understood and refused: the message says which field and why.
-    #[response(status = 422)]
-    Unprocessable(#[to_schema] ErrorBody),
-    /// Too many requests; `Retry-After` says when.
-    #[response(status = 429)]
-    TooMany(#[to_schema] ErrorBody),
-    /// The record cannot be written now, or the gate is shutting down. Nothing was allowed.
-    #[response(status = 503)]
-    Unavailable(#[to_schema] ErrorBody),
+pub(super) struct CommonErrors;
+
+const COMMON: [(&str, &str); 10] = [
+    ("400", "The body is not JSON, or broke off."),
+    ("401", "The key is missing, unknown, expired or revoked."),
+    ("403", "The key's role may not do this, or the host name or origin is not ours."),
+    ("404", "No such thing, or somebody else's."),
+    ("408", "The body did not arrive in time."),
+    ("413", "The body is over 1 MiB."),
+    ("415", "The body is not declared as JSON."),
+    ("422", "Understood and refused: the message says which field and why."),
+    ("429", "Too many requests; `Retry-After` says when."),
+    ("503", "The record cannot be written now, or the gate is shutting down. Nothing was allowed."),
+];
+
+/// By hand: the derive would write the whole schema out for each of them.
+impl IntoResponses for CommonErrors {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let content = || Content::new(Some(Ref::from_schema_name(ErrorBody::name())));
+        let response = |text: &str| ResponseBuilder::new().description(text).content("application/json", content());
+        COMMON.iter().map(|(status, text)| ((*status).to_owned(), response(text).build().into())).collect()
+    }
 }
 
 #[derive(OpenApi)]
@@ -55,6 +47,7 @@ pub(super) enum CommonErrors {
         policy::get, policy::put, keys::list, keys::create, keys::revoke, audit::list,
         health::healthz, health::readyz, health::metrics,
     ),
+    components(schemas(ErrorBody)),
     modifiers(&Keys)
 )]
 struct Document;

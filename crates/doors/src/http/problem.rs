@@ -5,11 +5,11 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use countersign_gate::{GateError, Refused, StoreError};
-use countersign_model::{Consumption, MenuError, Role, Status};
+use countersign_model::{Consumption, MenuError, Request, Role, Status};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::wire::DecisionOut;
+use super::wire::{DecisionOut, OverrideOut};
 
 /// The body of every error.
 #[derive(Debug, Serialize, ToSchema)]
@@ -23,6 +23,12 @@ pub(super) struct ErrorBody {
     /// The state the request is in already.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<String>,
+    /// The digest of an override that is riskier than what was asked: send it back to say that it is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirm: Option<String>,
+    /// What such an override would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    assessment: Option<OverrideOut>,
     /// The current hash, when a change was made to an older document.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
@@ -47,6 +53,8 @@ pub(super) struct Problem {
     decision: Option<Box<DecisionOut>>,
     state: Option<Status>,
     hash: Option<Box<str>>,
+    /// An override that needs a second look.
+    replaced: Option<Box<Request>>,
 }
 
 impl Problem {
@@ -60,6 +68,7 @@ impl Problem {
             decision: None,
             state: None,
             hash: None,
+            replaced: None,
         }
     }
 
@@ -109,6 +118,8 @@ impl IntoResponse for Problem {
             decision: self.decision.map(|decision| *decision),
             status: self.state.map(|status| status.as_str().to_owned()),
             hash: self.hash.map(String::from),
+            confirm: self.replaced.as_ref().map(|replaced| replaced.digest.to_hex()),
+            assessment: self.replaced.map(|replaced| OverrideOut::of(&replaced)),
         };
         let mut response = (self.status, Json(body)).into_response();
         if let Some(seconds) = self.retry_after {
@@ -176,6 +187,7 @@ impl From<Refused> for Problem {
             Refused::Grant(_) => Self::unprocessable("grant_refused", message),
             Refused::OverrideDenied(_) => Self::unprocessable("override_denied", message),
             Refused::OverrideUnfit(_) => Self::unprocessable("unshowable", message),
+            Refused::ConfirmRequired(replaced) => Self { replaced: Some(replaced), ..conflict("confirm_required") },
             Refused::Consumption(Consumption::Stale) => Self::new(StatusCode::GONE, "permit_expired", message),
             Refused::Consumption(Consumption::AlreadyUsed(_)) => conflict("already_consumed"),
             Refused::Consumption(Consumption::NotApproved(state)) => {

@@ -52,6 +52,7 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
             expires_at: now.plus_millis(open_for(new, judged.judgement.timeout_ms)),
             policy_hash: judged.judgement.policy_hash,
             fallback: judged.judgement.fallback,
+            allow_safe: judged.judgement.allow_safe,
             approvers: judged.judgement.approvers,
             prior,
         },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Answer, Approval, Change, Decision, Digest, EventBody, Grant, Request, Ruling, Timestamp, sha256,
+    Action, Answer, Approval, Change, Decision, Digest, EventBody, Grant, Request, Ruling, Timestamp, sha256,
 };
 
 use super::end::{expire, finish, refused};
@@ -25,11 +25,19 @@ pub(super) async fn decide<T: Tx>(tx: &mut T, new: &NewDecision) -> Applied {
         Ok(answer) => answer,
         Err(error) => return Ok(Err(error.into())),
     };
-    let override_digest = match check_override(tx, &approval, &answer, now).await? {
+    let override_digest = match check_override(tx, &approval, &answer, new.replaced.as_deref(), now).await? {
         Ok(digest) => digest,
         Err(refused) => return Ok(Err(refused)),
     };
-    let grant = Grant::from_answer(&answer, &approval.request, new.grant_id, approval.id, now, &new.by);
+    let grant = Grant::from_answer(
+        &answer,
+        &approval.request,
+        new.grant_id,
+        approval.id,
+        now,
+        &new.by,
+        approval.terms.allow_safe,
+    );
     let grant = match grant {
         Ok(grant) => grant,
         Err(error) => return Ok(Err(error.into())),
@@ -65,23 +73,27 @@ pub(super) async fn decide<T: Tx>(tx: &mut T, new: &NewDecision) -> Applied {
     Ok(Ok(Done::Changed(ended)))
 }
 
-/// An override of a command is a new action: it must be showable, and policy must not forbid it.
+/// An override of a command is a new action: policy must not forbid it, and a person who makes it riskier than what was
+/// asked must have seen that.
 async fn check_override<T: Tx>(
     tx: &mut T,
     approval: &Approval,
     answer: &Answer,
+    replaced: Option<&Request>,
     now: Timestamp,
 ) -> Result<Result<Option<Digest>, Refused>, StoreError> {
-    let Some(action) = answer.replaced_action(&approval.request.action) else { return Ok(Ok(None)) };
-    let digest = match action.digest() {
-        Ok(digest) => digest,
-        Err(error) => return Ok(Err(Refused::OverrideUnfit(error.to_string()))),
-    };
-    let assessment = action.assess();
-    let replaced = Request { action, digest, effect: digest, assessment, ..(*approval.request).clone() };
-    let judged = judge_now(tx, &replaced, now).await?;
-    match judged.judgement.ruling {
-        Ruling::Deny(why) => Ok(Err(Refused::OverrideDenied(why.into()))),
-        Ruling::Allow(_) | Ruling::Ask => Ok(Ok(Some(digest))),
+    if answer.replacement.is_none() || !matches!(approval.request.action, Action::Exec(_)) {
+        return Ok(Ok(None));
     }
+    let Some(replaced) = replaced else {
+        return Ok(Err(Refused::OverrideUnfit("it was not assessed".to_owned())));
+    };
+    let judged = judge_now(tx, replaced, now).await?;
+    if let Ruling::Deny(why) = judged.judgement.ruling {
+        return Ok(Err(Refused::OverrideDenied(why.into())));
+    }
+    if replaced.risk() > approval.request.risk() && answer.confirm != Some(replaced.digest) {
+        return Ok(Err(Refused::ConfirmRequired(Box::new(replaced.clone()))));
+    }
+    Ok(Ok(Some(replaced.digest)))
 }

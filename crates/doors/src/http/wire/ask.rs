@@ -178,30 +178,20 @@ impl CreateApproval {
         if argv.is_empty() {
             return Err(Problem::unprocessable("invalid_field", "`argv` needs at least the program"));
         }
+        let exec = Exec::of_words(argv.clone(), self.cwd.clone(), self.env.clone().unwrap_or_default());
         // What is shown is made from what would run, never from the agent's account of it.
-        let shown = argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ");
-        if self.command.as_ref().is_some_and(|command| *command != shown && *command != argv.join(" ")) {
+        if self.command.as_ref().is_some_and(|command| *command != exec.command && *command != argv.join(" ")) {
             let message =
                 "`command` and `argv` differ; send `argv` alone, or make `command` its words with spaces between";
             return Err(Problem::unprocessable("ambiguous_action", message));
         }
-        let Action::Exec(exec) = self.exec_of(shown) else { return Err(missing("command")) };
-        Ok(Action::Exec(Exec { argv: Some(argv.clone()), ..exec }))
+        Ok(Action::Exec(exec))
     }
 
     fn exec_of(&self, command: String) -> Action {
         let env = self.env.clone().unwrap_or_default();
         Action::Exec(Exec { command, argv: None, cwd: self.cwd.clone(), env })
     }
-}
-
-/// A word as a POSIX shell would need it to stay one word.
-fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn idempotency(key: String, body: &[u8]) -> Result<Idempotency, Problem> {
@@ -225,18 +215,4 @@ fn missing(field: &str) -> Problem {
 
 fn invalid(error: impl ToString) -> Problem {
     Problem::unprocessable("invalid_field", error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quote;
-
-    #[test]
-    fn words_are_quoted_so_that_a_shell_would_give_them_back() {
-        for (word, quoted) in
-            [("ls", "ls"), ("", "''"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("$x", "'$x'"), ("~", "'~'")]
-        {
-            assert_eq!(quote(word), quoted);
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! A grant as it is listed.
 
-use countersign_model::{Grant, GrantKind};
+use countersign_model::{Grant, GrantKind, mask};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -8,15 +8,16 @@ use utoipa::ToSchema;
 #[derive(Debug, Serialize, ToSchema)]
 pub(in super::super) struct GrantOut {
     grant_id: String,
-    /// `action_type`, `tool`, `prefix` or `exact`.
+    /// `action_type`, `tool`, `command` or `exact`.
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     action_type: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
+    /// Of a grant for commands: what it covers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    argv: Option<Vec<String>>,
+    entries: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     client_id: String,
@@ -40,7 +41,7 @@ impl From<&Grant> for GrantOut {
             kind: "",
             action_type: None,
             tool: None,
-            argv: None,
+            entries: None,
             digest: None,
             client_id: grant.scope.client_id.to_string(),
             session_id: grant.scope.session.clone(),
@@ -55,7 +56,10 @@ impl From<&Grant> for GrantOut {
                 Self { kind: "action_type", action_type: Some(action_type.to_string()), tool: tool.clone(), ..empty }
             }
             GrantKind::Tool { name } => Self { kind: "tool", tool: Some(name.clone()), ..empty },
-            GrantKind::Prefix { argv } => Self { kind: "prefix", argv: Some(argv.clone()), ..empty },
+            GrantKind::Command { entries } => {
+                let entries = entries.iter().map(|entry| mask(&entry.pattern).text).collect();
+                Self { kind: "command", entries: Some(entries), ..empty }
+            }
             GrantKind::Exact { digest } => Self { kind: "exact", digest: Some(digest.to_hex()), ..empty },
         }
     }

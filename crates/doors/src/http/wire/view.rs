@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Action, Approval, Assessment, Code, Decision, Outcome, Request, Risk, RiskReason, Showing, Status, Target, mask,
-    showing,
+    Action, AgentWords, Approval, Assessment, Code, Decision, Offer, Outcome, Request, RiskReason, Showing, Status,
+    Target, mask, showing,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -153,11 +153,7 @@ fn digest_to_run(approval: &Approval) -> String {
 }
 
 fn risk_of(assessment: Option<&Assessment>) -> Option<String> {
-    assessment.map(|assessment| match assessment.risk {
-        Risk::Safe => "safe".to_owned(),
-        Risk::NeedsReview => "needs-review".to_owned(),
-        Risk::Dangerous => "dangerous".to_owned(),
-    })
+    assessment.map(|assessment| assessment.risk.as_str().to_owned())
 }
 
 fn reasons_of(assessment: Option<&Assessment>) -> Option<Vec<ReasonOut>> {
@@ -220,10 +216,32 @@ pub(in super::super) struct Record {
     /// The same effect was asked for before and not allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prior: Option<PriorOut>,
+    /// Of a command: what `allow-session` and `allow-always` would allow from then on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offer: Option<OfferOut>,
     /// Absent in the answer to a decision: whoever decided has just seen it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     showing: Option<Showing>,
+}
+
+/// The narrowest entries that cover a command, or why there can be none.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(in super::super) enum OfferOut {
+    Entries { entries: Vec<String>, wider_refused: String },
+    Refused { refused: String },
+}
+
+impl From<Offer> for OfferOut {
+    fn from(offer: Offer) -> Self {
+        match offer {
+            Offer::Entries { patterns, wider_refused } => {
+                Self::Entries { entries: patterns.iter().map(|pattern| mask(pattern).text).collect(), wider_refused }
+            }
+            Offer::Refused(refused) => Self::Refused { refused },
+        }
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -275,6 +293,7 @@ impl Record {
                 status: prior.status.as_str().to_owned(),
                 at: prior.at.as_secs_ceil(),
             }),
+            offer: approval.offer().filter(|_| outcome.is_none()).map(OfferOut::from),
             showing: None,
         }
     }
@@ -287,6 +306,25 @@ fn title_and_preview(request: &Request) -> (String, String) {
         Action::Tool { name, args, .. } => (title, format!("{name} {args}")),
         Action::Question { text, .. } => (title, text.clone()),
         Action::Custom { title, preview, .. } => (title.clone(), preview.clone()),
+    }
+}
+
+/// An override as a person must see it before it counts.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in super::super) struct OverrideOut {
+    risk: String,
+    reasons: Vec<ReasonOut>,
+    #[schema(value_type = Object)]
+    showing: Showing,
+}
+
+impl OverrideOut {
+    pub(in super::super) fn of(replaced: &Request) -> Self {
+        Self {
+            risk: replaced.risk().as_str().to_owned(),
+            reasons: reasons_of(replaced.assessment.as_ref()).unwrap_or_default(),
+            showing: showing(&replaced.action, replaced.assessment.as_ref(), &AgentWords::default()),
+        }
     }
 }
 
