@@ -15,7 +15,7 @@ use std::process::Command;
 /// What each crate may depend on, of ours. A crate without the dependency cannot leak.
 const ARROWS: [(&str, &[&str]); 8] = [
     ("countersign-shell", &[]),
-    ("countersign-model", &[]),
+    ("countersign-model", &["countersign-shell"]),
     ("countersign-gate", &["countersign-model"]),
     ("countersign-ledger", &["countersign-gate", "countersign-model"]),
     ("countersign-doors", &["countersign-gate", "countersign-model"]),

@@ -386,7 +386,7 @@ fn watch_without_a_terminal_prints_a_line_an_event() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let agent = gate.key("agent", "bot");
     // Once it hears of anything it is connected; what it hears of first depends on when that was.
-    let ask = || gate.post(&agent, "/v1/approvals", &json!({"session_id": "s", "command": "ls"})).expect(200);
+    let ask = || gate.post(&agent, "/v1/approvals", &json!({"session_id": "s", "command": "make"})).expect(200);
     let (sender, heard) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         while let Some(Ok(line)) = lines.next() {

@@ -207,7 +207,7 @@ fn threat_48_on_the_socket_a_caller_without_a_key_is_an_agent_and_nothing_more()
         serde_json::from_slice::<serde_json::Value>(&command.output().unwrap().stdout).unwrap()
     };
     let json_header = "Content-Type: application/json";
-    let asked = curl(&["-H", json_header, "-d", r#"{"session_id":"s","command":"ls"}"#, "http://x/v1/approvals"]);
+    let asked = curl(&["-H", json_header, "-d", r#"{"session_id":"s","command":"make"}"#, "http://x/v1/approvals"]);
     assert_eq!(asked["status"], "pending");
     let decision = format!("http://x/v1/approvals/{}/decision", id_of(&asked));
     let refused = curl(&["-H", json_header, "-d", r#"{"code":"1"}"#, &decision]);

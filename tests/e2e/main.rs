@@ -15,5 +15,6 @@ mod durability;
 mod guarding;
 mod rights;
 mod seed_http;
+mod shell_commands;
 mod support;
 mod threats;

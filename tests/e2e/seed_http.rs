@@ -102,29 +102,6 @@ fn a_rule_and_a_session_allow_answer_by_themselves_until_revoked() {
 }
 
 #[test]
-fn a_command_asks_every_time_until_it_can_be_examined() {
-    let cast = cast();
-    for code in ["2", "6"] {
-        let id = cast.ask("exec_cmd", "npm run build");
-        cast.reply(&id, code, None);
-    }
-    let again = cast
-        .gate
-        .post(&cast.agent, "/v1/approvals", &json!({"session_id": "sess_123", "command": "npm run build"}))
-        .expect(200);
-    assert_eq!((&again["status"], &again["risk"]), (&json!("pending"), &json!("needs-review")));
-    let id = id_of(&again);
-    for decision in ["allow-session", "allow-always"] {
-        let body = json!({ "decision": decision });
-        cast.gate.post(&cast.ann, &format!("/v1/approvals/{id}/decision"), &body).expect_error(422, "grant_refused");
-    }
-    assert_eq!(cast.status(&id)["status"], "pending");
-    cast.gate.put_policy("default", &json!({"version": 1, "security": "full", "deny": [{"pattern": "rm **"}]}));
-    let denied = cast.gate.post(&cast.agent, "/v1/approvals", &json!({"session_id": "s", "command": "ls"})).expect(200);
-    assert_eq!((&denied["status"], &denied["reason"]), (&json!("denied"), &json!("rule")));
-}
-
-#[test]
 fn the_menu_says_what_is_wrong_with_a_reply() {
     let cast = cast();
     let id = cast.ask("http_request", "GET /");

@@ -111,9 +111,10 @@ fn interpreters(table: &Table, source: &mut String) -> Outcome<()> {
     for (number, entry) in tables(table, "interpreter")?.into_iter().enumerate() {
         let (short, long) = (text(entry, "short")?, list(entry, "long")?);
         let (loose, examples, plain) = (list(entry, "loose")?, list(entry, "examples")?, list(entry, "plain")?);
+        let also_a_tool = entry.get("also_a_tool").and_then(Value::as_bool).unwrap_or(false);
         writeln!(
             source,
-            "Interpreter {{ short: {short:?}, long: &{long:?}, loose: &{loose:?}, examples: &{examples:?}, plain: &{plain:?} }},"
+            "Interpreter {{ short: {short:?}, long: &{long:?}, loose: &{loose:?}, also_a_tool: {also_a_tool}, examples: &{examples:?}, plain: &{plain:?} }},"
         )?;
         names.extend(list(entry, "names")?.into_iter().map(|name| (name, number)));
     }

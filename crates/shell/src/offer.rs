@@ -101,6 +101,19 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_that_could_be_told_to_run_things_and_is_not_gets_one() {
+        for text in ["make all", "docker build -t x .", "uv sync", "kubectl apply -f x.yml"] {
+            let offer = assess(text, &Options::default()).offer;
+            assert_eq!(offer, Offer::Entries { patterns: vec![text.to_owned()], wider_refused: wider(text) });
+        }
+    }
+
+    fn wider(text: &str) -> String {
+        let program = text.split(' ').next().unwrap();
+        format!("`{program} **` would allow everything else `{program}` can do too")
+    }
+
+    #[test]
     fn where_safe_commands_ask_too_they_get_an_entry_too() {
         let record = assess("npm ci && git status", &Options::default()).record();
         let offer = record.offer(crate::Risk::NeedsReview, false);
@@ -113,6 +126,7 @@ mod tests {
         for text in [
             "bash build.sh",
             "sudo npm ci",
+            "make --eval=x all",
             "env npm ci",
             "npm ci > log",
             "npm ci $X",

@@ -96,7 +96,7 @@ pub async fn run_all(fresh: &dyn Fn() -> Box<dyn Harness>) {
 
 async fn created_and_read_back(harness: &dyn Harness) {
     let world = World::new(harness);
-    let asked = world.created(create(1, exec("ls -l"), 60_000)).await;
+    let asked = world.created(create(1, exec("make all"), 60_000)).await;
     assert_eq!(asked.status(), Status::Pending);
     assert_eq!(asked.terms.expires_at, world.clock.now().plus_millis(60_000));
     assert_eq!(*world.approval(approval_id(1)).await, *asked);
@@ -351,7 +351,7 @@ async fn threat_33_a_stale_policy_write_changes_nothing(harness: &dyn Harness) {
 async fn an_unreadable_answer_changes_nothing(harness: &dyn Harness) {
     let world = World::new(harness);
     let asked = world.created(create(1, question("which?"), 60_000)).await.id;
-    let command = world.created(create(2, exec("make"), 60_000)).await.id;
+    let command = world.created(create(2, exec("sudo make"), 60_000)).await.id;
     assert!(matches!(world.run(allow_once(asked, "ann")).await, Err(Refused::Answer(_))));
     let always = decide(command, Answer::plain(Choice::AllowAlways), "ann", 1);
     assert!(matches!(world.run(always).await, Err(Refused::Grant(_))));

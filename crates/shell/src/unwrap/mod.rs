@@ -70,12 +70,15 @@ pub(crate) fn unwrap(simple: &Simple) -> Option<Unwrapped> {
 }
 
 /// Whether the program runs commands given to it.
+/// Whether whatever follows this program's name may be another command. A program that wraps in one of its subcommands
+/// alone, as `docker` does in `docker exec`, is none.
 pub(crate) fn is_wrapper(program: &str) -> bool {
-    table::wrappers(program).next().is_some()
+    table::wrappers(program).any(|(subcommand, _)| subcommand.is_empty())
 }
 
+/// Whether this program runs the code it is given, and is for nothing else.
 pub(crate) fn is_interpreter(program: &str) -> bool {
-    table::interpreter(program).is_some()
+    table::interpreter(program).is_some_and(|interpreter| !interpreter.also_a_tool)
 }
 
 /// Inline code given to an interpreter.

@@ -48,6 +48,7 @@ pub(crate) struct Interpreter {
     pub short: &'static str,
     pub long: &'static [&'static str],
     pub loose: &'static [&'static str],
+    pub also_a_tool: bool,
     #[cfg_attr(not(test), expect(dead_code, reason = "run by the tests"))]
     pub examples: &'static [&'static str],
     #[cfg_attr(not(test), expect(dead_code, reason = "run by the tests"))]
