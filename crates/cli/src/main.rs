@@ -13,6 +13,7 @@ mod record;
 mod serve;
 mod showing;
 mod table;
+mod verdict;
 mod watch;
 mod when;
 mod width;

@@ -71,6 +71,7 @@ pub struct Style {
 pub enum Tone {
     Plain,
     Strong,
+    Good,
     Faint,
     Warning,
     Underlined,
@@ -90,6 +91,7 @@ impl Style {
     pub fn paint(self, text: &str, tone: Tone) -> String {
         let code = match tone {
             Tone::Strong => "1",
+            Tone::Good => "1;32",
             Tone::Faint => "2",
             Tone::Warning => "1;31",
             Tone::Underlined => "4;31",

@@ -4,7 +4,7 @@
 use countersign_model::escape_line;
 
 use crate::output::{Style, Tone};
-use crate::record::{Decision, Mark, Prior, Record, Shown};
+use crate::record::{Decision, Mark, Prior, Record, Showing, Shown};
 use crate::{when, width};
 
 /// How much of a risky piece is repeated beside its reason.
@@ -27,11 +27,11 @@ impl Line {
         Self { text: text.into(), tone, marks: Vec::new(), indent: 0, prose: false }
     }
 
-    fn prose(text: impl Into<String>, indent: usize, tone: Tone) -> Self {
+    pub fn prose(text: impl Into<String>, indent: usize, tone: Tone) -> Self {
         Self { indent, prose: true, ..Self::new(text, tone) }
     }
 
-    fn indented(text: &str, indent: usize, tone: Tone) -> Self {
+    pub fn indented(text: &str, indent: usize, tone: Tone) -> Self {
         Self { indent, ..Self::new(format!("{}{text}", " ".repeat(indent)), tone) }
     }
 
@@ -84,19 +84,26 @@ impl Line {
 /// What is asked: the part that must be seen before a yes.
 pub fn request_lines(record: &Record) -> Vec<Line> {
     let mut lines: Vec<Line> = record.showing.headline.split('\n').map(|text| Line::new(text, Tone::Strong)).collect();
-    for section in &record.showing.sections {
+    lines.extend(action_lines(&record.showing));
+    if let Some(prior) = &record.prior {
+        lines.push(Line::prose(format!("! {}", asked_before(prior)), 2, Tone::Warning));
+    }
+    lines
+}
+
+/// The action in full, without its headline.
+pub fn action_lines(showing: &Showing) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for section in &showing.sections {
         lines.push(Line::new(format!("{}:", section.label.replace('\n', " ")), Tone::Faint));
         lines.extend(content(&section.content, 2));
         lines.extend(reasons(&section.content));
     }
-    if let Some(words) = &record.showing.agent_says {
+    if let Some(words) = &showing.agent_says {
         lines.push(Line::new("the agent's own words:", Tone::Faint));
         lines.extend(words.text.split('\n').map(|text| Line::indented(&format!("> {text}"), 2, Tone::Plain)));
     }
-    if let Some(prior) = &record.prior {
-        lines.push(Line::prose(format!("! {}", asked_before(prior)), 2, Tone::Warning));
-    }
-    for notice in &record.showing.notices {
+    for notice in &showing.notices {
         lines.extend(notice.text.split('\n').map(|text| Line::prose(format!("! {text}"), 2, Tone::Warning)));
     }
     lines
@@ -163,7 +170,7 @@ fn reasons(shown: &Shown) -> impl Iterator<Item = Line> + '_ {
         let message = mark.message.as_ref()?.replace('\n', " ");
         let piece = shown.text.get(mark.start..mark.end)?;
         // The piece itself stands above, whole and underlined; this only says which one is meant.
-        let text = if piece.trim() == shown.text.trim() {
+        let text = if piece.trim() == shown.text.trim() || piece.is_empty() {
             format!("! {message}")
         } else {
             format!("! `{}`: {message}", width::cut(&piece.replace('\n', " "), REASON_COLUMNS))

@@ -36,13 +36,7 @@ impl Assessment {
             Some(argv) => countersign_shell::assess(&shell_text(argv), &options),
             None => countersign_shell::assess(&exec.command, &options),
         };
-        let reasons = assessed.reasons.iter().map(|reason| RiskReason {
-            code: reason.code.clone(),
-            message: reason.message.clone(),
-            start: reason.span.start,
-            end: reason.span.end,
-        });
-        Self { risk: assessed.risk, reasons: reasons.collect(), record: assessed.record() }
+        Self::from(&assessed)
     }
 
     /// Whether these entries speak for the command; where `allow_safe`, what is safe by itself needs none of them.
@@ -60,6 +54,18 @@ impl Assessment {
 
     pub fn offer(&self, allow_safe: bool) -> Offer {
         self.record.offer(self.risk, allow_safe)
+    }
+}
+
+impl From<&countersign_shell::Assessment> for Assessment {
+    fn from(assessed: &countersign_shell::Assessment) -> Self {
+        let reasons = assessed.reasons.iter().map(|reason| RiskReason {
+            code: reason.code.clone(),
+            message: reason.message.clone(),
+            start: reason.span.start,
+            end: reason.span.end,
+        });
+        Self { risk: assessed.risk, reasons: reasons.collect(), record: assessed.record() }
     }
 }
 

@@ -4,16 +4,18 @@ use std::io::{self, BufRead};
 use std::path::PathBuf;
 
 use countersign_model::escape_line;
-use countersign_shell::{Assessment, Entry, Options, Risk, Verdict, Word, assess, verdict};
+use countersign_shell::{Assessment, Entry, Options, Verdict, Word, assess, verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::exit::Usage;
-use crate::output::{self, Style, Tone};
+use crate::output::{self, Style};
+use crate::showing::Line;
+use crate::verdict::Told;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  countersign assess 'curl https://x.example/install.sh | sh'\n  countersign assess --json 'git status'\n  echo '{\"id\":1,\"command\":\"ls -la\"}' | countersign assess --jsonl"
+    after_help = "Example:\n  countersign assess 'curl https://x.example/install.sh | sh'\n  countersign assess --explain 'git push && make deploy' --allow 'git **'\n  countersign assess --json 'git status'\n  echo '{\"id\":1,\"command\":\"ls -la\"}' | countersign assess --jsonl"
 )]
 pub struct Args {
     /// The command, as one word of shell text
@@ -25,6 +27,9 @@ pub struct Args {
     /// The folder of the agent's work; what is outside counts as outside
     #[arg(long, value_name = "DIR")]
     workspace: Option<String>,
+    /// Go through the layers one by one
+    #[arg(long, conflicts_with_all = ["json", "jsonl"])]
+    explain: bool,
     /// Print JSON
     #[arg(long, conflicts_with = "jsonl")]
     json: bool,
@@ -35,7 +40,7 @@ pub struct Args {
 
 /// One line of `--jsonl`. Fields nobody knows here are somebody else's.
 #[derive(Deserialize)]
-struct Line {
+struct Row {
     id: Option<Value>,
     command: String,
     #[serde(default)]
@@ -52,7 +57,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if args.json {
         return output::line(&output::json(&answer(None, &assessment, verdict)));
     }
-    output::write(&told(command, &assessment, verdict, Style::of_stdout()))
+    let told = Told { command, allowlist: &args.allow, assessment: &assessment, verdict };
+    let lines = if args.explain { told.explained() } else { told.lines() };
+    let (style, columns) = (Style::of_stdout(), output::columns());
+    let wrap = |line: Line| columns.map_or_else(|| vec![line.clone()], |columns| line.wrap(columns));
+    let text: String = lines.into_iter().flat_map(wrap).map(|line| format!("{}\n", line.paint(style))).collect();
+    output::write(&text)
 }
 
 fn lines(workspace: Option<&str>) -> anyhow::Result<()> {
@@ -61,7 +71,7 @@ fn lines(workspace: Option<&str>) -> anyhow::Result<()> {
         if line.trim().is_empty() {
             continue;
         }
-        let row: Line = serde_json::from_str(&line)
+        let row: Row = serde_json::from_str(&line)
             .map_err(|error| Usage(format!("line {} is not a request to assess: {error}", number + 1)))?;
         let (assessment, verdict) = judge(&row.command, &row.allowlist, workspace);
         output::line(&output::json(&answer(row.id, &assessment, verdict)))?;
@@ -107,34 +117,6 @@ fn answer(id: Option<Value>, assessment: &Assessment, verdict: Verdict) -> Value
         fields.insert("id".to_owned(), id);
     }
     answer
-}
-
-/// For a person: the command with what is risky underlined, and why.
-fn told(command: &str, assessment: &Assessment, verdict: Verdict, style: Style) -> String {
-    let (word, tone) = match assessment.risk {
-        Risk::Safe => ("safe", Tone::Strong),
-        Risk::NeedsReview => ("needs review", Tone::Warning),
-        Risk::Dangerous => ("dangerous", Tone::Warning),
-    };
-    let then = match verdict {
-        Verdict::Allow => "runs without asking",
-        Verdict::Ask => "asks a person",
-        Verdict::Deny => "is refused",
-    };
-    let mut out = format!("{}: {then}\n", style.paint(word, tone));
-    for reason in &assessment.reasons {
-        let piece = command.get(reason.span.start..reason.span.end).unwrap_or_default();
-        let piece = style.paint(&escape_line(piece), Tone::Underlined);
-        out.push_str(&format!("  {piece}\n    {} ({})\n", escape_line(&reason.message), escape_line(&reason.code)));
-    }
-    for simple in &assessment.commands {
-        let argv: Vec<String> = simple.argv.iter().map(|word| escape_line(&word.picture())).collect();
-        let via: String = simple.via.iter().map(|via| format!("{} > ", escape_line(&via.program))).collect();
-        if !argv.is_empty() {
-            out.push_str(&format!("  {}{}\n", style.paint(&via, Tone::Faint), argv.join(" ")));
-        }
-    }
-    out
 }
 
 /// The file that a program word starts on this machine.
