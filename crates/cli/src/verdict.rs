@@ -75,7 +75,8 @@ impl Told<'_> {
 
     /// The command as every channel shows it.
     fn shown(&self) -> Vec<Line> {
-        let exec = Exec { command: self.command.to_owned(), argv: None, cwd: None, env: Default::default() };
+        let exec =
+            Exec { command: self.command.to_owned(), argv: None, cwd: None, env: Default::default(), binding: None };
         let kept = Kept::from(self.assessment);
         let action = Action::Exec(exec);
         if action.digest().is_err() {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::binding::Binding;
 use crate::canonical::{Digest, canonical_bytes, sha256};
 use crate::risk::Assessment;
 
@@ -51,6 +52,9 @@ pub struct Exec {
     pub cwd: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// What it would find where it runs, if somebody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding: Option<Box<Binding>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +75,8 @@ pub enum ActionError {
     TooLarge(usize),
     #[error("`{0}` holds a NUL character, which cannot be shown or run; remove it")]
     Nul(&'static str),
+    #[error("`binding` lists more than a person could be shown; run fewer programs at once")]
+    Binding,
     #[error("the number `{0}` in `args` has no exact JSON form; send it as a string")]
     InexactNumber(String),
     #[error("the action has no canonical form: {0}")]
@@ -85,7 +91,7 @@ impl ActionError {
     /// Whether the action was refused because nobody could be shown it whole.
     pub fn is_unshowable(&self) -> bool {
         match self {
-            Self::CommandTooLong(_) | Self::TooLarge(_) | Self::Nul(_) => true,
+            Self::CommandTooLong(_) | Self::TooLarge(_) | Self::Nul(_) | Self::Binding => true,
             Self::InexactNumber(_) | Self::NotCanonical(_) | Self::BadActionType => false,
         }
     }
@@ -129,6 +135,8 @@ impl Action {
                 Self::Custom { action_type: action_type.clone(), title: String::new(), preview: preview.clone() }
                     .digest()
             }
+            // The same command is the same effect, whatever became of the files around it.
+            Self::Exec(exec) if exec.binding.is_some() => Self::Exec(Exec { binding: None, ..exec.clone() }).digest(),
             Self::Exec(_) | Self::Tool { .. } | Self::Question { .. } => self.digest(),
         }
     }
@@ -154,7 +162,7 @@ impl Action {
 impl Exec {
     /// A command without a shell. What is shown is made from what would run.
     pub fn of_words(argv: Vec<String>, cwd: Option<String>, env: BTreeMap<String, String>) -> Self {
-        Self { command: shell_text(&argv), argv: Some(argv), cwd, env }
+        Self { command: shell_text(&argv), argv: Some(argv), cwd, env, binding: None }
     }
 
     fn check(&self) -> Result<(), ActionError> {
@@ -169,6 +177,9 @@ impl Exec {
         for (name, value) in &self.env {
             no_nul("env", name)?;
             no_nul("env", value)?;
+        }
+        if self.binding.as_ref().is_some_and(|binding| !binding.is_showable()) {
+            return Err(ActionError::Binding);
         }
         Ok(())
     }
@@ -283,7 +294,7 @@ mod tests {
     use serde_json::json;
 
     fn exec(command: &str) -> Action {
-        Action::Exec(Exec { command: command.to_owned(), argv: None, cwd: None, env: BTreeMap::new() })
+        Action::Exec(Exec { command: command.to_owned(), argv: None, cwd: None, env: BTreeMap::new(), binding: None })
     }
 
     #[test]
@@ -293,6 +304,7 @@ mod tests {
             argv: None,
             cwd: Some("/tmp".to_owned()),
             env: BTreeMap::from([("B".to_owned(), "2".to_owned()), ("A".to_owned(), "1".to_owned())]),
+            binding: None,
         });
         assert_eq!(
             String::from_utf8(action.canonical().unwrap()).unwrap(),
@@ -373,7 +385,7 @@ mod tests {
 
         #[test]
         fn stored_and_read_back_is_the_same_action(command in "[^\0]{0,80}", cwd in proptest::option::of("[^\0]{0,20}")) {
-            let action = Action::Exec(Exec { command, argv: None, cwd, env: BTreeMap::new() });
+            let action = Action::Exec(Exec { command, argv: None, cwd, env: BTreeMap::new(), binding: None });
             let stored = serde_json::to_string(&action).unwrap();
             prop_assert_eq!(serde_json::from_str::<Action>(&stored).unwrap(), action);
         }

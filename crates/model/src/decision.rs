@@ -172,7 +172,13 @@ mod tests {
     }
 
     fn exec() -> Action {
-        Action::Exec(crate::action::Exec { command: "ls".into(), argv: None, cwd: None, env: Default::default() })
+        Action::Exec(crate::action::Exec {
+            command: "ls".into(),
+            argv: None,
+            cwd: None,
+            env: Default::default(),
+            binding: None,
+        })
     }
 
     #[test]

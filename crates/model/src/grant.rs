@@ -226,7 +226,11 @@ fn command_entries(request: &Request, allow_safe: bool) -> Result<Vec<Entry>, Gr
         Offer::Refused(why) => return Err(GrantError::Command(why)),
     };
     let entries: Vec<Entry> = patterns.iter().filter_map(|pattern| Entry::parse(pattern)).collect();
-    if assessment.covered_by(entries.iter(), allow_safe) { Ok(entries) } else { Err(refused("none covers it")) }
+    if assessment.covered_by(entries.iter(), allow_safe, request.binding()) {
+        Ok(entries)
+    } else {
+        Err(refused("none covers it"))
+    }
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ impl<'j> Subject<'j> {
     fn command_denied(self, overlay: Option<&Overlay>) -> bool {
         let Some(assessment) = &self.request.assessment else { return false };
         let extra = overlay.map(|overlay| overlay.deny.as_slice()).unwrap_or_default();
-        self.policy.deny.iter().chain(extra).any(|rule| assessment.record.may_be(&rule.pattern, None))
+        self.policy.deny.iter().chain(extra).any(|rule| assessment.may_be(&rule.pattern, self.request.binding()))
     }
 
     /// A grant that speaks for all of it by itself.
@@ -142,19 +142,22 @@ impl<'j> Subject<'j> {
     /// Policy's entries alone, or with those of grants: each part of a line may be another one's.
     fn command_covered(self, overlay: Option<&'j Overlay>, allow_safe: bool) -> Option<Cover> {
         let assessment = self.request.assessment.as_ref()?;
+        let files = self.request.binding();
         let listed = overlay.and_then(|overlay| overlay.allowlist.as_ref()).unwrap_or(&self.policy.allowlist);
         // What an argument pattern leaves of an entry is not known here: it speaks for nothing.
         let listed = listed.iter().filter(|entry| entry.arg_pattern.is_none()).map(|entry| &entry.pattern);
-        if assessment.covered_by(listed.clone(), allow_safe) {
+        if assessment.covered_by(listed.clone(), allow_safe, files) {
             return Some(Cover { by: AllowBy::Allowlist, grant: None });
         }
         let granted = |grant: &'j Grant| grant.entries_for(self.request, self.now);
-        let alone =
-            self.grants.iter().find(|grant| assessment.covered_by(listed.clone().chain(granted(grant)), allow_safe));
+        let alone = self
+            .grants
+            .iter()
+            .find(|grant| assessment.covered_by(listed.clone().chain(granted(grant)), allow_safe, files));
         let used = alone.or_else(|| {
             let all = listed.clone().chain(self.grants.iter().flat_map(granted));
             let first = self.grants.iter().find(|grant| !granted(grant).is_empty());
-            first.filter(|_| assessment.covered_by(all, allow_safe))
+            first.filter(|_| assessment.covered_by(all, allow_safe, files))
         })?;
         Some(Cover { by: AllowBy::Grant, grant: Some(used.id) })
     }

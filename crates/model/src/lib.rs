@@ -7,6 +7,7 @@
 
 mod action;
 mod approval;
+mod binding;
 mod canonical;
 mod decision;
 mod event;
@@ -29,6 +30,7 @@ pub use action::{Action, ActionError, ActionKind, ActionType, Exec, MAX_ACTION_B
 pub use approval::{
     Approval, Change, Consumption, Outcome, PERMIT_TTL_MS, Prior, Reason, Refusal, Status, Terms as ApprovalTerms,
 };
+pub use binding::{Binding, BoundFile, BoundProgram};
 pub use canonical::{Digest, canonical_bytes, sha256};
 pub use decision::{Answer, AnswerError, Choice, Decision};
 pub use event::{ChainError, Event, EventBody, EventKind, GENESIS, verify_link};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::action::{Action, ActionError, ActionType};
+use crate::binding::Binding;
 use crate::canonical::Digest;
 use crate::id::{ClientId, KeyId};
 use crate::render::AgentWords;
@@ -170,6 +171,14 @@ impl Request {
 }
 
 impl Request {
+    /// What a command would find where it runs.
+    pub fn binding(&self) -> Option<&Binding> {
+        match &self.action {
+            Action::Exec(exec) => exec.binding.as_deref(),
+            Action::Tool { .. } | Action::Question { .. } | Action::Custom { .. } => None,
+        }
+    }
+
     /// What was not assessed is for a person to look at.
     pub fn risk(&self) -> Risk {
         self.assessment.as_ref().map_or(Risk::NeedsReview, |assessment| assessment.risk)
@@ -196,7 +205,13 @@ pub(crate) mod tests {
     use serde_json::json;
 
     pub(crate) fn exec(command: &str) -> Action {
-        Action::Exec(Exec { command: command.to_owned(), argv: None, cwd: None, env: Default::default() })
+        Action::Exec(Exec {
+            command: command.to_owned(),
+            argv: None,
+            cwd: None,
+            env: Default::default(),
+            binding: None,
+        })
     }
 
     pub(crate) fn tool(name: &str, category: &str) -> Action {

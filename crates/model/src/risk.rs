@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 pub use countersign_shell::Risk;
-use countersign_shell::{Entry, Offer, Options, Record, Rules};
+use countersign_shell::{Coverage, Entry, Offer, Options, Record, Rules};
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Exec, shell_text};
+use crate::binding::Binding;
 
 /// Why a command has its risk, and which bytes of its text say so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,13 +37,34 @@ impl Assessment {
             Some(argv) => countersign_shell::assess(&shell_text(argv), &options),
             None => countersign_shell::assess(&exec.command, &options),
         };
-        Self::from(&assessed)
+        let assessed = Self::from(&assessed);
+        match &exec.binding {
+            Some(binding) => assessed.beside(binding),
+            None => assessed,
+        }
+    }
+
+    /// What is found around the command counts too: a repository can make a reading `git` run programs.
+    fn beside(mut self, binding: &Binding) -> Self {
+        for helper in &binding.helpers {
+            self.risk = self.risk.max(Risk::NeedsReview);
+            self.record.coverable = false;
+            let (code, message) = ("repository_helper".to_owned(), helper.clone());
+            self.reasons.push(RiskReason { code, message, start: 0, end: 0 });
+        }
+        self
     }
 
     /// Whether these entries speak for the command; where `allow_safe`, what is safe by itself needs none of them.
-    pub fn covered_by<'e>(&self, entries: impl Iterator<Item = &'e Entry> + Clone, allow_safe: bool) -> bool {
-        let covered =
-            |allow_safe| self.record.cover(entries.clone(), allow_safe, None) == countersign_shell::Coverage::Covered;
+    /// `files`: which files its program words start.
+    pub fn covered_by<'e>(
+        &self,
+        entries: impl Iterator<Item = &'e Entry> + Clone,
+        allow_safe: bool,
+        files: Option<&Binding>,
+    ) -> bool {
+        let resolve = |word: &str| files?.file_of(word).map(str::to_owned);
+        let covered = |allow_safe| self.record.cover(entries.clone(), allow_safe, Some(&resolve)) == Coverage::Covered;
         // What is safe as a whole is allowed as such, unless entries alone speak for it.
         covered(allow_safe && self.risk != Risk::Safe)
     }
@@ -50,6 +72,11 @@ impl Assessment {
     /// Whether a yes to commands as such speaks for this one.
     pub fn is_plain(&self) -> bool {
         self.risk < Risk::Dangerous && self.record.is_plain()
+    }
+
+    /// Whether a rule against something could mean a command in here.
+    pub fn may_be(&self, rule: &Entry, files: Option<&Binding>) -> bool {
+        self.record.may_be(rule, Some(&|word: &str| files?.file_of(word).map(str::to_owned)))
     }
 
     pub fn offer(&self, allow_safe: bool) -> Offer {

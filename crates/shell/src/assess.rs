@@ -12,7 +12,7 @@ use crate::walk::{self, Constructs, Role, Walk};
 use crate::word::{Span, Word};
 
 /// From a program word to the file it starts, absolute and without links.
-pub type Resolve = dyn Fn(&str) -> Option<String>;
+pub type Resolve<'r> = dyn Fn(&str) -> Option<String> + 'r;
 
 /// What the caller knows and the text does not say.
 #[derive(Clone, Copy, Default)]
@@ -22,7 +22,7 @@ pub struct Options<'o> {
     /// The user's own rules, beside the built-in ones.
     pub rules: Option<&'o Rules>,
     /// Which file a program word starts on this machine.
-    pub resolve: Option<&'o Resolve>,
+    pub resolve: Option<&'o Resolve<'o>>,
     /// What the command is given to run with, beside what it sets itself.
     pub environment: &'o [(&'o str, &'o str)],
 }

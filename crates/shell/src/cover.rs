@@ -105,12 +105,12 @@ impl Entry {
         plain_program && plain_arguments
     }
 
-    fn matches(&self, argv: &[Token<'_>], more: bool, resolve: Option<&Resolve>) -> bool {
+    fn matches(&self, argv: &[Token<'_>], more: bool, resolve: Option<&Resolve<'_>>) -> bool {
         let Some((Token::Known(program), arguments)) = argv.split_first() else { return false };
         self.matches_program(program, resolve) && self.matches_arguments(arguments, more)
     }
 
-    fn matches_program(&self, program: &str, resolve: Option<&Resolve>) -> bool {
+    fn matches_program(&self, program: &str, resolve: Option<&Resolve<'_>>) -> bool {
         let resolve = |word: &str| resolve.and_then(|resolve| resolve(word));
         match &self.program {
             Program::Name(name) if !program.contains('/') => glob_matches(name, program),
@@ -136,7 +136,7 @@ impl Entry {
 
     /// For a rule against something: whether this command could be meant. A name means that program wherever its
     /// file lies, and what is not known may be anything.
-    pub(crate) fn may_match(&self, argv: &[Token<'_>], more: bool, resolve: Option<&Resolve>) -> bool {
+    pub(crate) fn may_match(&self, argv: &[Token<'_>], more: bool, resolve: Option<&Resolve<'_>>) -> bool {
         let Some((program, arguments)) = argv.split_first() else { return false };
         let program = match program {
             Token::Known(program) => self.may_match_program(program, resolve),
@@ -145,7 +145,7 @@ impl Entry {
         program && self.may_match_arguments(arguments, more)
     }
 
-    fn may_match_program(&self, program: &str, resolve: Option<&Resolve>) -> bool {
+    fn may_match_program(&self, program: &str, resolve: Option<&Resolve<'_>>) -> bool {
         let file = resolve.and_then(|resolve| resolve(program));
         match &self.program {
             Program::Name(name) => {
@@ -311,7 +311,7 @@ pub(crate) fn cover_all<'w, 'e>(
     commands: impl Iterator<Item = (Tokens<'w>, bool, Part)>,
     entries: impl Iterator<Item = &'e Entry> + Clone,
     allow_safe: bool,
-    resolve: Option<&Resolve>,
+    resolve: Option<&Resolve<'_>>,
 ) -> Coverage {
     let mut spoken_for: Vec<bool> = Vec::new();
     for (index, (argv, more, part)) in commands.enumerate() {

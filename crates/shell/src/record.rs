@@ -60,7 +60,7 @@ impl Record {
         &self,
         entries: impl Iterator<Item = &'e Entry> + Clone,
         allow_safe: bool,
-        resolve: Option<&Resolve>,
+        resolve: Option<&Resolve<'_>>,
     ) -> Coverage {
         if !self.coverable {
             return Coverage::Uncovered(None);
@@ -73,7 +73,7 @@ impl Record {
     }
 
     /// Whether a rule against something could mean a command in here. What is not known may be anything.
-    pub fn may_be(&self, rule: &Entry, resolve: Option<&Resolve>) -> bool {
+    pub fn may_be(&self, rule: &Entry, resolve: Option<&Resolve<'_>>) -> bool {
         !self.parsed
             || self.commands.iter().any(|command| {
                 let argv: Tokens<'_> = command.argv.iter().map(RecordedWord::token).collect();

@@ -12,7 +12,7 @@ use serde_json::json;
 pub const CLIENT: KeyId = KeyId::from_random([1; 16]);
 
 pub fn exec(command: &str) -> Action {
-    Action::Exec(Exec { command: command.to_owned(), argv: None, cwd: None, env: Default::default() })
+    Action::Exec(Exec { command: command.to_owned(), argv: None, cwd: None, env: Default::default(), binding: None })
 }
 
 pub fn custom(action_type: &str, preview: &str) -> Action {

@@ -25,6 +25,7 @@ use self::document::{Document, Overlay};
 use self::escape::Style;
 use self::fold::Limit;
 use crate::action::{Action, Exec};
+use crate::binding::Binding;
 use crate::canonical::Digest;
 use crate::mask;
 use crate::risk::{Assessment, RiskReason};
@@ -165,6 +166,9 @@ impl Card {
         if !exec.env.is_empty() {
             self.section("Environment", fold::fitted(|limit| environment(&exec.env, limit)));
         }
+        if let Some(binding) = &exec.binding {
+            self.section("Files", fold::fitted(|limit| files(binding, limit)));
+        }
     }
 
     fn options(&mut self, options: &[String]) {
@@ -226,6 +230,24 @@ fn environment(env: &BTreeMap<String, String>, limit: Limit) -> Document {
         let mut text = Document::default();
         text.push_text(value, Style::Line, &mask::find_named(name, value));
         lines.append(text.folded(limit));
+    }
+    lines
+}
+
+/// What would run, file by file: what is pinned is what runs, the rest is looked at just before and after.
+fn files(binding: &Binding, limit: Limit) -> Document {
+    let shell = binding.shell.iter().map(|file| ("the shell", file));
+    let programs = binding.programs.iter().map(|program| (program.word.as_str(), &program.file));
+    let scripts = binding.scripts.iter().map(|file| ("runs", file));
+    let mut lines = Document::default();
+    for (word, file) in shell.chain(programs).chain(scripts) {
+        lines.push_own(if lines.shown.is_empty() { "" } else { "\n" });
+        let mut text = Document::default();
+        text.push_text(word, Style::Line, &mask::find(word));
+        text.push_own(": ");
+        text.push_text(&file.path, Style::Line, &mask::find(&file.path));
+        lines.append(text.folded(limit));
+        lines.push_own(if file.pinned { " (pinned)" } else { " (not pinned; checked before and after)" });
     }
     lines
 }

@@ -190,7 +190,7 @@ impl CreateApproval {
 
     fn exec_of(&self, command: String) -> Action {
         let env = self.env.clone().unwrap_or_default();
-        Action::Exec(Exec { command, argv: None, cwd: self.cwd.clone(), env })
+        Action::Exec(Exec { command, argv: None, cwd: self.cwd.clone(), env, binding: None })
     }
 }
 

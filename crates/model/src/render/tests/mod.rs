@@ -10,11 +10,12 @@ use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use super::*;
 use crate::action::ActionType;
+use crate::binding::{BoundFile, BoundProgram};
 use crate::canonical::sha256;
 use crate::risk::Risk;
 
 fn exec(command: &str) -> Action {
-    Action::Exec(Exec { command: command.to_owned(), argv: None, cwd: None, env: BTreeMap::new() })
+    Action::Exec(Exec { command: command.to_owned(), argv: None, cwd: None, env: BTreeMap::new(), binding: None })
 }
 
 fn custom(title: &str, preview: &str) -> Action {
@@ -61,6 +62,24 @@ fn assessed(spans: &[(usize, usize)]) -> Assessment {
     Assessment { risk: Risk::Dangerous, reasons: spans.iter().map(reason).collect(), ..Assessment::of(&nothing, None) }
 }
 
+#[test]
+fn the_files_behind_a_command_are_shown_with_what_is_not_pinned() {
+    let file = |path: &str, pinned| BoundFile { path: path.into(), id: "1:2".into(), digest: None, pinned };
+    let Action::Exec(mut bound) = exec("make && ./x\u{202e}.sh") else { unreachable!() };
+    bound.binding = Some(Box::new(Binding {
+        folder: file("/work", true),
+        workspace: None,
+        shell: Some(file("/usr/bin/bash", true)),
+        programs: vec![BoundProgram { word: "make".into(), file: file("/usr/bin/make", false) }],
+        scripts: vec![file("/work/x\u{202e}.sh", false)],
+        helpers: vec![],
+        environment: crate::canonical::sha256(b""),
+    }));
+    let shown = section(&plain(&Action::Exec(bound)), "Files").text;
+    let expected = "the shell: /usr/bin/bash (pinned)\nmake: /usr/bin/make (not pinned; checked before and after)\nruns: /work/x\\u{202e}.sh (not pinned; checked before and after)";
+    assert_eq!(shown, expected);
+}
+
 fn marked(shown: &Shown, is: impl Fn(&MarkKind) -> bool) -> Vec<&str> {
     let marks = shown.marks.iter().filter(|mark| is(&mark.kind));
     marks.map(|mark| shown.text.get(mark.start..mark.end).unwrap()).collect()
@@ -95,6 +114,7 @@ fn everywhere(text: &str) -> Vec<Showing> {
         argv: Some(vec![text.to_owned(), text.to_owned()]),
         cwd: Some(text.to_owned()),
         env: BTreeMap::from([(text.to_owned(), text.to_owned())]),
+        binding: None,
     });
     let named = Action::Tool {
         name: text.to_owned(),

@@ -10,6 +10,7 @@ fn headlines_and_sections_by_kind() {
         argv: Some(vec!["ls".into(), "-l".into(), "a b".into()]),
         cwd: Some("/srv".to_owned()),
         env: BTreeMap::from([("LANG".into(), "C".into()), ("A".into(), "1".into())]),
+        binding: None,
     });
     let shown = plain(&full);
     assert_eq!(shown.headline, "Run a command: ls -l 'a b'");
@@ -61,6 +62,7 @@ fn threat_01_comments_and_false_command_text_do_not_make_the_headline() {
         argv: Some(vec!["rm".into(), "-rf".into(), "/".into()]),
         cwd: None,
         env: BTreeMap::new(),
+        binding: None,
     });
     let shown = plain(&lie);
     assert_eq!(shown.headline, "Run a command: rm -rf /");
@@ -243,6 +245,7 @@ fn threat_67_a_secret_is_shown_nowhere() {
         argv: Some(vec!["mysql".into(), "--password".into(), "two words".into()]),
         cwd: None,
         env,
+        binding: None,
     });
     let args = tool(json!({"api_key": "two words", "argv": ["x", "--token", "two words"], "pin_token": "two words"}));
     for action in [full, args] {
