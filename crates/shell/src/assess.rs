@@ -1,12 +1,12 @@
 //! Puts the layers together: one text in, one assessment out.
 
 use crate::command::Simple;
-use crate::danger::{Rules, Scope};
+use crate::danger::{self, Rules, Scope};
 use crate::expand::text::base_name;
 use crate::input;
 use crate::offer::{self, Offer};
 use crate::reason::{Layer, Reason, Risk};
-use crate::walk::{self, Constructs, Role, Walk};
+use crate::walk::{self, Constructs, Finding, Role, Walk};
 use crate::word::{Span, Word};
 
 /// From a program word to the file it starts, absolute and without links.
@@ -70,7 +70,10 @@ pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
     }
     let strange = input::strange_characters(text);
     let scope = Scope { workspace: options.workspace };
-    let mut walk = walk::walk(text, scope, options.rules);
+    let mut walk = walk::walk(text);
+    let dangers = danger::judge(&walk.simples, &scope, options.rules);
+    let said = dangers.each.into_iter().map(|(at, reason)| Finding { reason, simple: Some(at) });
+    walk.findings.extend(said);
     let mut parts = parts(&walk);
     let mut coverable = coverable(&walk.constructs) && strange.is_none() && !walk.empty;
     let mut reasons: Vec<Reason> = Vec::new();
@@ -88,12 +91,11 @@ pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
     reasons.extend(strange);
     if walk.empty {
         let span = Span { start: 0, end: text.len() };
-        let message = "there is no command here".to_owned();
+        let message = "there is no command here";
         reasons.push(input::input_reason("empty", message, span, Risk::NeedsReview));
     }
-    let together = crate::danger::judge_script(&walk.simples, &scope);
-    coverable &= together.is_empty();
-    reasons.extend(together);
+    coverable &= dangers.together.is_empty();
+    reasons.extend(dangers.together);
     for reason in &mut reasons {
         reason.span = within(text, reason.span);
     }
@@ -112,7 +114,7 @@ const SCRIPTED: &[&str] = &["sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq"];
 /// Whether only an entry for exactly this argv speaks for a command of which this is said: an entry names a program,
 /// not what that program is told to run nor the secrets it is told to read.
 fn exact_only(reason: &Reason, simple: &Simple) -> bool {
-    match reason.code.as_str() {
+    match reason.code.as_ref() {
         _ if matches!(reason.layer, Layer::Syntax | Layer::Input) => true,
         "sensitive_path" | "dumps_environment" => true,
         "runs_programs" => {

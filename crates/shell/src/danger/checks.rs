@@ -3,10 +3,10 @@
 use super::Scope;
 use super::facts::{Facts, Piece, base_name};
 use super::paths::{Base, Path};
-use super::rule::{Check, Trait};
 use super::shells::{is_shell, starts_shell};
 use super::table;
 use super::test::has_output;
+use super::words::{Check, Trait};
 use crate::command::Stdin;
 use crate::word::{Source, Span, Value};
 

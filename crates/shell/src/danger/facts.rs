@@ -4,9 +4,11 @@
 //! A reader for rules that look for danger: where it is unsure it would rather see an option than miss one. It must not
 //! be used to find a command safe.
 
-use super::rule::{Dialect, Program, Trait};
+use super::rule::Program;
+use super::words::{Dialect, Trait};
+use super::{Rules, find_program};
 use crate::command::{RedirectKind, Simple, Stdin, Target};
-use crate::word::{Span, Word};
+use crate::word::{Span, Value, Word};
 use std::borrow::Cow;
 
 /// A piece of the command as the rules see it.
@@ -33,7 +35,7 @@ pub struct Facts<'a> {
     pub program: Option<&'a Program>,
     /// The program's base name; empty when there is none or it is unknown.
     pub name: &'a str,
-    pub words: Vec<Piece<'a>>,
+    pub words: &'a [Piece<'a>],
     pub options: Vec<Given<'a>>,
     pub operands: Vec<Piece<'a>>,
     /// Files it would write and read, variables it sets, code it carries.
@@ -43,15 +45,28 @@ pub struct Facts<'a> {
     pub code: Vec<Piece<'a>>,
 }
 
-/// What each word looks like, kept apart so that facts can borrow it.
-pub fn pictures(simple: &Simple) -> Vec<Cow<'_, str>> {
-    let picture = |word| match word {
-        &Word { value: crate::word::Value::Known(ref text) | crate::word::Value::Glob(ref text), .. } => {
-            Cow::Borrowed(text.as_str())
-        }
-        word => Cow::Owned(word.picture()),
-    };
-    simple.argv.iter().map(picture).collect()
+/// Reads every command once. What words with unknown parts look like is kept apart, so that facts can borrow it.
+pub fn with_facts<T>(all: &[Simple], own: Option<&Rules>, work: impl FnOnce(&[Facts<'_>]) -> T) -> T {
+    let words = || all.iter().flat_map(|simple| &simple.argv);
+    let pictures: Vec<String> = words().filter(|word| word.is_dynamic()).map(Word::picture).collect();
+    let mut unknown = pictures.iter();
+    let pieces: Vec<Piece<'_>> = words()
+        .map(|word| {
+            let text = match &word.value {
+                Value::Known(text) | Value::Glob(text) => text.as_str(),
+                Value::Dynamic(_) => unknown.next().map_or("", String::as_str),
+            };
+            Piece { text, word: Some(word), span: word.span }
+        })
+        .collect();
+    let mut rest = pieces.as_slice();
+    let mut facts: Vec<Facts<'_>> = Vec::with_capacity(all.len());
+    for simple in all {
+        let (words, after) = rest.split_at_checked(simple.argv.len()).unwrap_or((rest, &[]));
+        rest = after;
+        facts.push(Facts::read(simple, words, own));
+    }
+    work(&facts)
 }
 
 /// The last part of a path, without what Windows adds.
@@ -61,17 +76,11 @@ pub fn base_name(path: &str) -> &str {
 }
 
 impl<'a> Facts<'a> {
-    pub fn read(simple: &'a Simple, pictures: &'a [Cow<'a, str>], program: Option<&'a Program>) -> Self {
-        let words: Vec<Piece<'a>> = simple
-            .argv
-            .iter()
-            .zip(pictures)
-            .map(|(word, text)| Piece { text, word: Some(word), span: word.span })
-            .collect();
+    fn read(simple: &'a Simple, words: &'a [Piece<'a>], own: Option<&'a Rules>) -> Self {
         let name = words.first().map_or("", |word| base_name(word.text));
         let mut facts = Self {
             simple,
-            program,
+            program: own.and_then(|own| own.programs.get(name)).or_else(|| find_program(name)),
             name,
             words,
             options: Vec::new(),
@@ -222,7 +231,7 @@ impl<'a> Facts<'a> {
     }
 
     pub fn has_trait(&self, which: Trait) -> bool {
-        self.program.is_some_and(|program| program.traits.contains(&which))
+        self.program.is_some_and(|program| program.traits.has(which))
     }
 
     /// The files named by a list such as `["operands", "-o"]`.
@@ -272,8 +281,8 @@ impl<'a> Facts<'a> {
                 // A redirection's picture is only borrowed where the word is whole; what is known before the
                 // unknown part decides the rest.
                 let text = match &word.value {
-                    crate::word::Value::Known(text) | crate::word::Value::Glob(text) => text.as_str(),
-                    crate::word::Value::Dynamic(dynamic) => dynamic_path(dynamic),
+                    Value::Known(text) | Value::Glob(text) => text.as_str(),
+                    Value::Dynamic(dynamic) => dynamic_path(dynamic),
                 };
                 found.push(Piece { text, word: Some(word), span: word.span });
             }
@@ -287,8 +296,8 @@ impl<'a> Facts<'a> {
         for assignment in &self.simple.assignments {
             let (text, word) = match &assignment.value {
                 Some(word) => match &word.value {
-                    crate::word::Value::Known(text) | crate::word::Value::Glob(text) => (text.as_str(), Some(word)),
-                    crate::word::Value::Dynamic(dynamic) => (dynamic.prefix.as_str(), Some(word)),
+                    Value::Known(text) | Value::Glob(text) => (text.as_str(), Some(word)),
+                    Value::Dynamic(dynamic) => (dynamic.prefix.as_str(), Some(word)),
                 },
                 None => ("", None),
             };

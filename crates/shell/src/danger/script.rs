@@ -1,10 +1,11 @@
 //! What several commands of one text do together.
 
-use super::facts::{Facts, Piece, base_name, pictures};
+use super::facts::{Facts, Piece, base_name};
 use super::paths::{Base, Path};
-use super::rule::{ScriptCheck, Trait};
+
 use super::secrets::is_private;
 use super::shells::starts_shell;
+use super::words::{ScriptCheck, Trait};
 use super::{Scope, find_program};
 use crate::command::{RedirectKind, Simple, Stdin, Target};
 use crate::word::{Source, Span, Value};
@@ -23,21 +24,16 @@ pub fn holds(check: ScriptCheck, all: &[Facts<'_>], scope: &Scope<'_>) -> Option
     }
 }
 
-/// Whether one command by itself can be what these checks look for.
-pub fn may_speak_of(simple: &Simple) -> bool {
-    let name = simple.argv.first().and_then(crate::word::Word::known).map_or("", base_name);
-    simple.place.deferred || matches!(name, "eval" | "hash" | "enable" | "alias")
-}
-
-/// Facts about every command, once.
-pub fn with_facts<T>(all: &[Simple], work: impl FnOnce(&[Facts<'_>]) -> T) -> T {
-    let texts: Vec<_> = all.iter().map(pictures).collect();
-    let facts: Vec<Facts<'_>> = all
-        .iter()
-        .zip(&texts)
-        .map(|(simple, texts)| Facts::read(simple, texts, texts.first().and_then(|text| find_program(base_name(text)))))
-        .collect();
-    work(&facts)
+/// Whether these commands can be what the checks look for: a single one hardly ever is.
+pub fn may_speak_of(all: &[Simple]) -> bool {
+    match all {
+        [] => false,
+        [only] => {
+            let name = only.argv.first().and_then(crate::word::Word::known).map_or("", base_name);
+            only.place.deferred || matches!(name, "eval" | "hash" | "enable" | "alias")
+        }
+        _ => true,
+    }
 }
 
 fn strip(text: &str) -> &str {
@@ -55,7 +51,7 @@ fn written_then_run(all: &[Facts<'_>], filler: Trait) -> Option<Span> {
         if let Some(span) = runs_one_of(facts, &written) {
             return Some(span);
         }
-        let fed = matches!(&facts.simple.stdin, Stdin::Pipe(from) if from.iter().any(|name| find_program(base_name(name)).is_some_and(|program| program.traits.contains(&filler))));
+        let fed = matches!(&facts.simple.stdin, Stdin::Pipe(from) if from.iter().any(|name| find_program(base_name(name)).is_some_and(|program| program.traits.has(filler))));
         let descriptor = facts.name == "exec" || facts.words.is_empty();
         if facts.has_trait(filler) || fed || descriptor {
             written.extend(facts.writes.iter().map(|piece| strip(piece.text)));

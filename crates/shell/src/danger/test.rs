@@ -4,9 +4,10 @@ use super::Scope;
 use super::facts::{Piece, base_name};
 use super::modes::{is_setuid_mode, is_whole_mount, is_world_mode, is_zero_mode};
 use super::paths::{Path, fits};
-use super::rule::{Kind, Test, Tests};
+use super::rule::Tests;
 use super::secrets::{is_private, is_secret, is_vague};
 use super::shells::{first_word, is_command, is_escape, is_git_setting, is_shell, starts_shell};
+use super::words::{Kind, Test};
 use super::{code, sql};
 use crate::word::{Dynamic, Source, Value};
 

@@ -13,10 +13,10 @@ mod substitutions;
 mod tests;
 mod words;
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use crate::command::{Place, Simple, Stdin, Via};
-use crate::danger::{Rules, Scope};
 use crate::parse::{self, Fault, FaultKind, Here, Parsed};
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::{Span, Word};
@@ -102,8 +102,6 @@ pub(crate) struct Walker<'t> {
     env: Env,
     frame: Frame,
     functions: Vec<String>,
-    scope: Scope<'t>,
-    rules: Option<&'t Rules>,
     out: Walk,
 }
 
@@ -119,7 +117,7 @@ struct Mark {
 /// The heredocs of the text being walked.
 type Heres<'h, 'a> = &'h [Here<'a>];
 
-pub(crate) fn walk<'t>(text: &'t str, scope: Scope<'t>, rules: Option<&'t Rules>) -> Walk {
+pub(crate) fn walk(text: &str) -> Walk {
     let frame = Frame {
         base: Base::Offset(0),
         place: Place::default(),
@@ -132,7 +130,7 @@ pub(crate) fn walk<'t>(text: &'t str, scope: Scope<'t>, rules: Option<&'t Rules>
         positional: None,
     };
     let mut walker =
-        Walker { text, env: Env::default(), frame, functions: Vec::new(), scope, rules, out: Walk::default() };
+        Walker { text, env: Env::default(), frame, functions: Vec::new(), out: Walk::default() };
     let parsed = parse::parse(text, 0);
     walker.out.empty = parsed.list.items.is_empty() && parsed.fault.is_none();
     walker.parsed(&parsed);
@@ -166,13 +164,20 @@ impl Walker<'_> {
     }
 
     /// A reason about the text rather than one command.
-    fn find(&mut self, code: &str, message: impl Into<String>, span: Span, risk: Risk) {
+    fn find(&mut self, code: &'static str, message: impl Into<Cow<'static, str>>, span: Span, risk: Risk) {
         self.find_of(None, code, message, span, risk);
     }
 
-    fn find_of(&mut self, simple: Option<usize>, code: &str, message: impl Into<String>, span: Span, risk: Risk) {
+    fn find_of(
+        &mut self,
+        simple: Option<usize>,
+        code: &'static str,
+        message: impl Into<Cow<'static, str>>,
+        span: Span,
+        risk: Risk,
+    ) {
         let layer = if matches!(code, "unparsable" | "too_deep") { Layer::Input } else { Layer::Syntax };
-        let reason = Reason { code: code.to_owned(), message: message.into(), span, layer, risk };
+        let reason = Reason { code: Cow::Borrowed(code), message: message.into(), span, layer, risk };
         self.out.findings.push(Finding { reason, simple });
     }
 
