@@ -40,9 +40,25 @@ pub fn generate() -> Result<(), Box<dyn std::error::Error>> {
         all.rules.extend(file.rules);
         all.programs.extend(file.programs);
     }
+    let mut source = tables(&all)?;
+    source.push_str(&secrets().map_err(|error| format!("rules/paths.toml: {error}"))?);
     let out = std::env::var("OUT_DIR")?;
-    std::fs::write(Path::new(&out).join("dangers.rs"), tables(&all)?)?;
+    std::fs::write(Path::new(&out).join("dangers.rs"), source)?;
     Ok(())
+}
+
+/// The paths whose reading is a danger, as tests.
+fn secrets() -> Result<String, Box<dyn std::error::Error>> {
+    let table: toml::Table = std::fs::read_to_string("rules/paths.toml")?.parse()?;
+    let mut source = String::new();
+    for (key, kind, name) in [("names", "name", "SECRET_NAMES"), ("places", "under", "SECRET_PLACES")] {
+        let listed = table.get("danger").and_then(|danger| danger.get(key)).and_then(toml::Value::as_array);
+        let words: Vec<&str> =
+            listed.ok_or(format!("no `{key}` in `danger`"))?.iter().filter_map(toml::Value::as_str).collect();
+        let one = Test::try_from(format!("{kind}:{}", words.join("|")))?;
+        let _ = writeln!(source, "pub(super) static {name}: Test = {};", test(&one));
+    }
+    Ok(source)
 }
 
 /// What is known under one name.
@@ -98,8 +114,12 @@ fn list(items: &[Text]) -> String {
 }
 
 fn tests(items: &[Test]) -> String {
-    let one = |test: &Test| format!("Test {{ kind: Kind::{:?}, words: {} }}", test.kind, list(&test.words));
-    format!("Cow::Borrowed(&[{}])", joined(items, one))
+    format!("Cow::Borrowed(&[{}])", joined(items, test))
+}
+
+fn test(test: &Test) -> String {
+    let (kind, heads) = (test.kind, test.heads.0);
+    format!("Test {{ kind: Kind::{kind:?}, words: {}, heads: Heads({heads}) }}", list(&test.words))
 }
 
 fn rule_text(rule: &Rule) -> String {
@@ -114,7 +134,7 @@ fn rule_text(rule: &Rule) -> String {
 
 fn condition_text(condition: &Condition) -> String {
     let (name, inside) = match condition {
-        Condition::Subcommand(items) => ("Subcommand", list(items)),
+        Condition::Subcommand(items, heads) => ("Subcommand", format!("{}, Heads({})", list(items), heads.0)),
         Condition::Without(items) => ("Without", list(items)),
         Condition::All(items) => ("All", list(items)),
         Condition::Any(items) => ("Any", list(items)),

@@ -4,7 +4,7 @@
 //! code that reads a user's at run time.
 
 use super::rule::{Condition, List, Program, Rule, Speaks, Tests, Text};
-use super::words::{Check, ScriptCheck};
+use super::words::{Check, Heads, ScriptCheck};
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -173,12 +173,14 @@ impl Written {
 
     fn conditions(&self) -> Vec<Condition> {
         let mut all = Vec::new();
+        if !self.subcommand.is_empty() {
+            all.push(Condition::Subcommand(self.subcommand.clone(), Heads::of_paths(&self.subcommand)));
+        }
         let mut listed = |list: &List, condition: fn(List) -> Condition| {
             if !list.is_empty() {
                 all.push(condition(list.clone()));
             }
         };
-        listed(&self.subcommand, Condition::Subcommand);
         listed(&self.none, Condition::Without);
         listed(&self.all, Condition::All);
         listed(&self.any, Condition::Any);

@@ -6,6 +6,7 @@ use super::facts::{Facts, Given, Piece};
 use super::paths::fits;
 use super::rule::{Condition, Tests};
 use super::test::passes;
+use super::words::Heads;
 use crate::word::Span;
 
 /// Where the rule speaks, if it does: the word that says most.
@@ -18,7 +19,10 @@ pub fn matches(conditions: &[Condition], facts: &Facts<'_>, scope: &Scope<'_>) -
     for condition in conditions {
         let operands = facts.operands.get(consumed..).unwrap_or_default();
         match condition {
-            Condition::Subcommand(paths) => {
+            Condition::Subcommand(paths, heads) => {
+                if !heads.meet(Heads::of(operands.first()?.text)) {
+                    return None;
+                }
                 (consumed, at) = paths.iter().find_map(|path| subcommand(path, facts))?;
             }
             Condition::Without(options) => {
@@ -72,11 +76,6 @@ pub fn matches(conditions: &[Condition], facts: &Facts<'_>, scope: &Scope<'_>) -
 
 /// How many operands a path such as `stash drop|clear` takes, when it leads here.
 fn subcommand(path: &str, facts: &Facts<'_>) -> Option<(usize, Span)> {
-    // Most paths are somewhere else: no need to take them apart.
-    let first = facts.operands.first()?.text.as_bytes().first()?;
-    if !path.contains('*') && !starts_some_word(path.as_bytes(), *first) {
-        return None;
-    }
     let mut position = 0;
     let mut at = facts.start();
     let mut anywhere = false;
@@ -96,18 +95,4 @@ fn subcommand(path: &str, facts: &Facts<'_>) -> Option<(usize, Span)> {
         anywhere = false;
     }
     Some((position, at))
-}
-
-/// Whether one of the alternatives of the path's first step starts with this byte.
-fn starts_some_word(path: &[u8], first: u8) -> bool {
-    let mut start = true;
-    for byte in path {
-        match byte {
-            b' ' => return false,
-            b'|' => start = true,
-            byte if start && *byte == first => return true,
-            _ => start = false,
-        }
-    }
-    false
 }

@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of commands, so that the build script can write the built-in rules as constants of these types.
 
-use super::words::{Check, Dialect, ScriptCheck, Test, Trait};
+use super::words::{Check, Dialect, Heads, ScriptCheck, Test, Trait};
 use serde::Deserialize;
 use std::borrow::Cow;
 
@@ -32,8 +32,8 @@ pub enum Speaks {
 /// What one command must be. Only what a rule states is listed, so that nothing is asked for the rest.
 #[derive(Clone, Debug)]
 pub enum Condition {
-    /// One of these paths of words comes first.
-    Subcommand(List),
+    /// One of these paths of words comes first; they begin with these bytes.
+    Subcommand(List, Heads),
     /// None of these options is there.
     Without(List),
     All(List),

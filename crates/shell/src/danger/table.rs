@@ -2,7 +2,7 @@
 
 use super::format::Place;
 use super::rule::{Condition, Program, Rule, Speaks, Traits};
-use super::words::{Check, Dialect, Kind, ScriptCheck, Test};
+use super::words::{Check, Dialect, Heads, Kind, ScriptCheck, Test};
 use std::borrow::Cow;
 
 include!(concat!(env!("OUT_DIR"), "/dangers.rs"));

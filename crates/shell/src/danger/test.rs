@@ -3,11 +3,11 @@
 use super::Scope;
 use super::facts::{Piece, base_name};
 use super::modes::{is_setuid_mode, is_whole_mount, is_world_mode, is_zero_mode};
-use super::paths::{Path, fits};
+use super::paths::Path;
 use super::rule::Tests;
-use super::secrets::{is_private, is_secret, is_vague};
+use super::secrets::{is_private, is_secret};
 use super::shells::{first_word, is_command, is_escape, is_git_setting, is_shell, starts_shell};
-use super::words::{Kind, Test};
+use super::words::{Heads, Kind, Test};
 use super::{code, sql};
 use crate::word::{Dynamic, Source, Value};
 
@@ -22,24 +22,16 @@ fn one(test: &Test, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
     match test.kind {
         Kind::Any => true,
         Kind::Nonempty => !text.is_empty() || is_dynamic(piece),
-        Kind::Is => words.any(|word: &str| text == word),
-        Kind::Starts => words.any(|word| text.starts_with(word)),
+        Kind::Is => test.heads.meet(first(text)) && words.any(|word: &str| text == word),
+        Kind::Starts => test.heads.meet(first(text)) && words.any(|word| text.starts_with(word)),
         Kind::Ends => words.any(|word| text.ends_with(word)),
         Kind::Has => words.any(|word| text.contains(word)),
         Kind::Token => words.any(|word| code::has_token(text, word)),
         Kind::IgnoreCase => words.any(|word| text.eq_ignore_ascii_case(word)),
         Kind::Under => {
-            is_path(text) && {
-                let path = Path::read(piece);
-                words.any(|entry| path.is_under(entry))
-            }
+            is_path(text) && Path::read(piece).is_under_one(test)
         }
-        Kind::Name => {
-            is_path(text) && {
-                let path = Path::read(piece);
-                !is_vague(path.name()) && words.any(|entry| fits(entry, path.name()))
-            }
-        }
+        Kind::Name => is_path(text) && Path::read(piece).is_named(test),
         Kind::Outside => Path::read(piece).is_outside(scope),
         Kind::RootOrHome => is_path(text) && Path::read(piece).is_root_or_home(),
         Kind::System => is_path(text) && Path::read(piece).is_system(),
@@ -80,9 +72,14 @@ fn one(test: &Test, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
     }
 }
 
+fn first(text: &str) -> Heads {
+    Heads(text.as_bytes().first().map_or(0, |byte| 1 << (byte & 127)))
+}
+
 /// Could be a path: one line, no blanks around, not prose.
 pub fn is_path(text: &str) -> bool {
-    !text.is_empty() && text.len() < 4096 && !text.contains(['\n', '"', '\'', ';', '|'])
+    let prose = |byte: u8| matches!(byte, b'\n' | b'"' | b'\'' | b';' | b'|');
+    !text.is_empty() && text.len() < 4096 && !text.bytes().any(prose)
 }
 
 fn dynamic<'a>(piece: &Piece<'a>) -> Option<&'a Dynamic> {

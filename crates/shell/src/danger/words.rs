@@ -167,6 +167,40 @@ pub struct Test {
     pub kind: Kind,
     /// The alternatives that stand between bars.
     pub words: List,
+    /// What the alternatives begin with, where that decides.
+    pub heads: Heads,
+}
+
+/// A set of first bytes, to be out at once when nothing can fit: one bit for each value of the low seven bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heads(pub u128);
+
+impl Heads {
+    pub const NONE: Self = Self(0);
+    pub const ANY: Self = Self(u128::MAX);
+
+    /// Of one text; a pattern may begin with anything.
+    pub fn of(text: &str) -> Self {
+        match text.as_bytes().first() {
+            Some(b'*' | b'?' | b'[') => Self::ANY,
+            Some(byte) => Self(1 << (byte & 127)),
+            None => Self::NONE,
+        }
+    }
+
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub fn meet(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Of the first steps of subcommand paths such as `stash drop|clear`.
+    pub fn of_paths(paths: &[Cow<'static, str>]) -> Self {
+        let firsts = paths.iter().flat_map(|path| path.split(' ').next().unwrap_or_default().split('|'));
+        firsts.fold(Self::NONE, |heads, word| heads.or(Self::of(word)))
+    }
 }
 
 impl TryFrom<String> for Test {
@@ -194,6 +228,22 @@ impl TryFrom<String> for Test {
             return Err(format!("test `{name}` has an empty word between its bars"));
         }
         let words = argument.split('|').filter(|word| !word.is_empty()).map(|word| Cow::Owned(word.to_owned()));
-        Ok(Self { kind, words: words.collect() })
+        let words: List = words.collect();
+        let heads = heads(kind, &words);
+        Ok(Self { kind, words, heads })
+    }
+}
+
+fn heads(kind: Kind, words: &[Cow<'static, str>]) -> Heads {
+    let all = |head: fn(&str) -> Heads| words.iter().fold(Heads::NONE, |heads, word| heads.or(head(word)));
+    match kind {
+        Kind::Is | Kind::Starts => all(|word| Heads(1 << (word.as_bytes().first().copied().unwrap_or_default() & 127))),
+        Kind::Name => all(Heads::of),
+        // What comes first after the anchor; the anchor alone is everything there.
+        Kind::Under => all(|entry| match entry.trim_start_matches(['~', '/']) {
+            "" => Heads::ANY,
+            rest => Heads::of(rest),
+        }),
+        _ => Heads::ANY,
     }
 }
