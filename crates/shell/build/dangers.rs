@@ -1,5 +1,8 @@
 //! Turns `rules/dangers/*.toml` into constant tables, so that nothing is parsed when the program starts.
 
+#[path = "../src/effect.rs"]
+#[allow(dead_code, reason = "the build script reads rules and judges nothing")]
+mod effect;
 #[path = "../src/danger/format.rs"]
 #[allow(dead_code, reason = "the build script reads rules and judges nothing")]
 mod format;
@@ -9,9 +12,11 @@ mod rule;
 #[path = "../src/danger/words.rs"]
 #[allow(dead_code, reason = "the build script reads rules and judges nothing")]
 mod words;
+#[path = "effects.rs"]
+mod effects;
 
 use format::{File, Place};
-use rule::{Condition, Program, Rule, Speaks, Text};
+use rule::{Condition, Does, Program, Rule, Speaks, Text};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -31,16 +36,19 @@ pub fn generate() -> Result<(), Box<dyn std::error::Error>> {
     }
     files.sort();
     let mut all = File::default();
+    let mut compiled: Vec<Rule> = Vec::new();
     for path in files {
         let file =
             File::parse(&std::fs::read_to_string(&path)?).map_err(|error| format!("{}: {error}", path.display()))?;
         if let Some(twice) = file.rules.iter().find(|new| all.rules.iter().any(|old| old.id == new.id)) {
             return Err(format!("{}: rule `{}` is there twice", path.display(), twice.id).into());
         }
+        compiled.extend(file.compile());
         all.rules.extend(file.rules);
         all.programs.extend(file.programs);
     }
-    let mut source = tables(&all)?;
+    let mut source = tables(&all, &compiled)?;
+    source.push_str(&codes()?);
     source.push_str(&secrets().map_err(|error| format!("rules/paths.toml: {error}"))?);
     let out = std::env::var("OUT_DIR")?;
     std::fs::write(Path::new(&out).join("dangers.rs"), source)?;
@@ -61,17 +69,25 @@ fn secrets() -> Result<String, Box<dyn std::error::Error>> {
     Ok(source)
 }
 
+/// What the codes of other layers' reasons say.
+fn codes() -> Result<String, Box<dyn std::error::Error>> {
+    let arms: Vec<String> =
+        effects::read()?.codes.iter().map(|(code, does)| format!("{code:?} => {},", does_text(does))).collect();
+    let unknown = does_text(&Does { reversibility: effect::Reversibility::Unknown, ..Does::default() });
+    Ok(format!("pub fn said(code: &str) -> Does {{ match code {{ {} _ => {unknown} }} }}\n", arms.join("\n")))
+}
+
 /// What is known under one name.
 #[derive(Default)]
 struct Row {
     program: Option<usize>,
     rules: Vec<usize>,
+    known: Vec<String>,
 }
 
-fn tables(all: &File) -> Result<String, String> {
+fn tables(all: &File, compiled: &[Rule]) -> Result<String, Box<dyn std::error::Error>> {
     let mut to = String::new();
-    let compiled: Vec<Rule> = all.rules.iter().map(format::Written::compile).collect();
-    let _ = writeln!(to, "static RULES: &[Rule] = &[{}];", joined(&compiled, rule_text));
+    let _ = writeln!(to, "static RULES: &[Rule] = &[{}];", joined(compiled, rule_text));
     let _ = writeln!(to, "static PROGRAMS: &[Program] = &[{}];", joined(&all.programs, program_text));
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     for (number, rule) in all.rules.iter().enumerate() {
@@ -82,13 +98,22 @@ fn tables(all: &File) -> Result<String, String> {
     for (number, program) in all.programs.iter().enumerate() {
         for name in program.names.iter() {
             if rows.entry(name).or_default().program.replace(number).is_some() {
-                return Err(format!("program `{name}` is described twice"));
+                return Err(format!("program `{name}` is described twice").into());
             }
         }
     }
+    let effects = effects::read()?;
+    for (command, does) in &effects.commands {
+        let (name, words) = command.split_once(' ').unwrap_or((command, ""));
+        let words: Vec<&str> = words.split_whitespace().collect();
+        rows.entry(name).or_default().known.push(format!("Known {{ words: &{words:?}, does: {} }}", does_text(does)));
+    }
     let rows: Vec<String> = rows
         .iter()
-        .map(|(name, row)| format!("Row {{ name: {name:?}, program: {:?}, rules: &{:?} }}", row.program, row.rules))
+        .map(|(name, row)| {
+            let (program, rules, known) = (row.program, &row.rules, row.known.join(", "));
+            format!("Row {{ name: {name:?}, program: {program:?}, rules: &{rules:?}, known: &[{known}] }}")
+        })
         .collect();
     let _ = writeln!(to, "static ROWS: &[Row] = &[{}];", rows.join(",\n"));
     for (name, place) in [
@@ -129,7 +154,13 @@ fn rule_text(rule: &Rule) -> String {
         }
         Speaks::OfAll(check) => format!("Speaks::OfAll(ScriptCheck::{check:?})"),
     };
-    format!("Rule {{ id: Cow::Borrowed({:?}), reason: Cow::Borrowed({:?}), speaks: {speaks} }}", rule.id, rule.reason)
+    let (id, reason, does) = (&rule.id, &rule.reason, does_text(&rule.does));
+    format!("Rule {{ id: Cow::Borrowed({id:?}), reason: Cow::Borrowed({reason:?}), speaks: {speaks}, does: {does} }}")
+}
+
+fn does_text(does: &Does) -> String {
+    let (effects, reversibility) = (does.effects.0, does.reversibility);
+    format!("Does {{ effects: Effects({effects}), reversibility: Reversibility::{reversibility:?} }}")
 }
 
 fn condition_text(condition: &Condition) -> String {

@@ -6,6 +6,7 @@
 
 mod checks;
 mod code;
+mod does;
 mod facts;
 mod format;
 mod matcher;
@@ -23,12 +24,15 @@ mod words;
 mod tests;
 
 use crate::command::Simple;
+use crate::effect;
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::Span;
 use facts::Facts;
 pub use format::RuleError;
 use format::{File, Place};
 pub use rule::Rule;
+pub use rule::Does;
+pub use table::said;
 use rule::{Program, Speaks};
 use std::collections::HashMap;
 
@@ -52,7 +56,7 @@ impl Rules {
     /// Reads a file of rules; the error says in which line it is wrong.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let file = File::parse(text)?;
-        let mut rules = Self::default();
+        let mut rules = Self { rules: file.compile().collect(), ..Self::default() };
         for (number, written) in file.rules.iter().enumerate() {
             for name in written.programs.iter() {
                 rules.by_program.entry(name.clone().into_owned()).or_default().push(number);
@@ -60,7 +64,6 @@ impl Rules {
             if written.programs.is_empty() {
                 rules.by_place.entry(written.place()).or_default().push(number);
             }
-            rules.rules.push(written.compile());
         }
         for program in file.programs {
             for name in program.names.iter() {
@@ -88,14 +91,24 @@ impl Rules {
 pub struct Judged {
     /// Said of one command, by its place among them.
     pub each: Vec<(usize, Reason)>,
+    /// What the commands that were asked about are known to do, as long as all of them.
+    pub known: Vec<Option<Does>>,
     /// What takes several of them: a download that is then run, secrets through a pipe to another machine.
     pub together: Vec<Reason>,
 }
 
 /// Judges all commands of a text, each by itself and then together, with a user's own rules beside the built-in ones.
-pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Rules>) -> Judged {
+/// What a command does otherwise is told of those that are `asked` about.
+pub fn judge(
+    all: &[Simple],
+    scope: &Scope<'_>,
+    own: Option<&Rules>,
+    asked: impl Fn(usize) -> bool,
+) -> Judged {
     let mut judged = Judged::default();
     facts::with_facts(all, own, |facts| {
+        let known = |(index, facts)| if asked(index) { does::known(facts) } else { None };
+        judged.known = facts.iter().enumerate().map(known).collect();
         for (index, facts) in facts.iter().enumerate() {
             judge_one(facts, scope, own, |reason| judged.each.push((index, reason)));
         }
@@ -112,7 +125,11 @@ pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Rules>) -> Judged {
 }
 
 fn find_program(name: &str) -> Option<&'static Program> {
-    table::program(name).or_else(|| table::family(name).iter().flatten().find_map(|name| table::program(name)))
+    table::program(name).or_else(|| family_program(name))
+}
+
+fn family_program(name: &str) -> Option<&'static Program> {
+    table::family(name).iter().flatten().find_map(|name| table::program(name))
 }
 
 fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Rules>, mut say: impl FnMut(Reason)) {
@@ -126,15 +143,22 @@ fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Rules>, mut say:
         }
     };
     let family = table::family(facts.name);
-    let names = std::iter::once(facts.name).chain(family.iter().flatten().map(AsRef::as_ref));
     let places = [
         (!facts.assignments.is_empty()).then_some(Place::Assign),
         (!facts.writes.is_empty()).then_some(Place::Writes),
         (!facts.reads.is_empty()).then_some(Place::Reads),
         Some(Place::Any),
     ];
-    for name in names {
-        try_all(&mut table::of(name));
+    if let Some(row) = facts.row {
+        try_all(&mut row.rules());
+    }
+    if let Some(own) = own {
+        try_all(&mut own.of(facts.name));
+    }
+    for name in family.iter().flatten() {
+        if let Some(row) = table::row(name) {
+            try_all(&mut row.rules());
+        }
         if let Some(own) = own {
             try_all(&mut own.of(name));
         }
@@ -154,5 +178,6 @@ fn reason(rule: &Rule, span: Span) -> Reason {
         span,
         layer: Layer::Danger,
         risk: Risk::Dangerous,
+        does: rule.does,
     }
 }

@@ -1,5 +1,6 @@
 //! Whether text can be shown to a person as it is: its length and its characters.
 
+use crate::danger;
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::Span;
 use std::borrow::Cow;
@@ -63,7 +64,7 @@ pub(crate) fn input_reason(
     span: Span,
     risk: Risk,
 ) -> Reason {
-    Reason { code: Cow::Borrowed(code), message: message.into(), span, layer: Layer::Input, risk }
+    Reason { code: Cow::Borrowed(code), message: message.into(), span, layer: Layer::Input, risk, does: danger::said(code) }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Why a command has its risk.
 
+use crate::danger::Does;
 use crate::word::Span;
 use std::borrow::Cow;
 
@@ -32,4 +33,6 @@ pub struct Reason {
     pub layer: Layer,
     /// What this reason alone makes the command. Never `Safe`.
     pub risk: Risk,
+    /// What the command does, as far as this says it.
+    pub does: Does,
 }

@@ -20,6 +20,7 @@ use table::{Check, Denial, Grammar, Operands, Program};
 
 use std::borrow::Cow;
 
+use crate::danger;
 use crate::command::{Redirect, RedirectKind, Simple, Stdin, Target};
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::{Source, Span, Value, Word};
@@ -54,6 +55,7 @@ impl Told {
             span,
             layer: Layer::Program,
             risk: Risk::NeedsReview,
+            does: danger::said(code),
         });
     }
 

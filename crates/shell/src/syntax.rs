@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::danger;
 use crate::command::{Assignment, RedirectKind, Simple, Target};
 use crate::reason::{Layer, Reason, Risk};
 use crate::walk::Constructs;
@@ -41,7 +42,7 @@ pub(crate) fn reason(
     span: Span,
     risk: Risk,
 ) -> Reason {
-    Reason { code: Cow::Borrowed(code), message: message.into(), span, layer: Layer::Syntax, risk }
+    Reason { code: Cow::Borrowed(code), message: message.into(), span, layer: Layer::Syntax, risk, does: danger::said(code) }
 }
 
 pub(crate) fn judge(simple: &Simple, reasons: &mut Vec<Reason>, constructs: &mut Constructs) {

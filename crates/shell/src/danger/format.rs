@@ -3,7 +3,8 @@
 //! Knows the file format and nothing of commands, so that the build script can read the built-in files with the same
 //! code that reads a user's at run time.
 
-use super::rule::{Condition, List, Program, Rule, Speaks, Tests, Text};
+use super::effect::{Effects, Reversibility};
+use super::rule::{Condition, Does, List, Program, Rule, Speaks, Tests, Text};
 use super::words::{Check, Heads, ScriptCheck};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -78,6 +79,11 @@ pub struct Written {
     /// A test of all commands of the text together.
     #[serde(default)]
     pub script: Option<ScriptCheck>,
+    /// What it does beyond its risk, and whether that can be undone; otherwise what the file says of all its rules.
+    #[serde(default)]
+    pub effects: Option<Effects>,
+    #[serde(default)]
+    pub reversibility: Option<Reversibility>,
     #[serde(default, rename = "match")]
     pub matches: List,
     #[serde(default)]
@@ -100,6 +106,11 @@ pub enum Place {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
+    /// What its rules speak of, where they do not say it themselves.
+    #[serde(default)]
+    pub effects: Effects,
+    #[serde(default)]
+    pub reversibility: Option<Reversibility>,
     #[serde(default, rename = "rule")]
     pub rules: Vec<Written>,
     #[serde(default, rename = "program")]
@@ -144,6 +155,11 @@ impl File {
         }
         Ok(file)
     }
+
+    /// Its rules as they are applied, in their order.
+    pub fn compile(&self) -> impl Iterator<Item = Rule> {
+        self.rules.iter().map(|rule| rule.compile(self))
+    }
 }
 
 impl Written {
@@ -163,12 +179,16 @@ impl Written {
     }
 
     /// The rule as it is applied: cheap conditions first, those that say most about where it speaks last.
-    pub fn compile(&self) -> Rule {
+    fn compile(&self, file: &File) -> Rule {
         let speaks = match self.script {
             Some(check) => Speaks::OfAll(check),
             None => Speaks::OfOne(Cow::Owned(self.conditions())),
         };
-        Rule { id: self.id.clone(), reason: self.reason.clone(), speaks }
+        let does = Does {
+            effects: self.effects.unwrap_or(file.effects),
+            reversibility: self.reversibility.or(file.reversibility).unwrap_or(Reversibility::Irreversible),
+        };
+        Rule { id: self.id.clone(), reason: self.reason.clone(), speaks, does }
     }
 
     fn conditions(&self) -> Vec<Condition> {

@@ -104,7 +104,7 @@ impl<'a> Path<'a> {
             }
         }
         path.find_home();
-        path.heads = path.parts.iter().fold(Heads::NONE, |heads, part| heads.or(Heads::of(part)));
+        path.heads = path.parts.iter().fold(Heads::NONE, |heads, part| heads.or(Heads::of_part(part)));
         path
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Knows nothing of commands, so that the build script can write the built-in rules as constants of these types.
 
+use super::effect::{Effects, Reversibility};
 use super::words::{Check, Dialect, Heads, ScriptCheck, Test, Trait};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -18,6 +19,14 @@ pub struct Rule {
     /// One plain sentence, lower case, without a full stop.
     pub reason: Text,
     pub speaks: Speaks,
+    pub does: Does,
+}
+
+/// What a command does that this is said of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Does {
+    pub effects: Effects,
+    pub reversibility: Reversibility,
 }
 
 /// Of what a rule speaks.

@@ -1,12 +1,16 @@
 //! Which paths hold what gives rights to whoever has it. The paths themselves are in `rules/paths.toml`.
 
-use super::facts::Piece;
+use super::facts::{Piece, Question};
 use super::paths::Path;
 use super::table::{SECRET_NAMES, SECRET_PLACES};
 use super::test::is_path;
 
 /// Keys, passwords, tokens: reading them is a danger by itself.
 pub fn is_secret(piece: &Piece<'_>) -> bool {
+    piece.once(Question::Secret, || holds_secrets(piece))
+}
+
+fn holds_secrets(piece: &Piece<'_>) -> bool {
     if !is_path(piece.text) || piece.text.ends_with(".pub") {
         return false;
     }
@@ -16,6 +20,10 @@ pub fn is_secret(piece: &Piece<'_>) -> bool {
 
 /// What has no business on another machine: secrets, a home folder, the system's own files.
 pub fn is_private(piece: &Piece<'_>) -> bool {
+    piece.once(Question::Private, || holds_private(piece))
+}
+
+fn holds_private(piece: &Piece<'_>) -> bool {
     if is_secret(piece) || crate::safe::sensitive(piece.text).is_some() {
         return true;
     }

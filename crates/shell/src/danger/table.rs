@@ -1,22 +1,26 @@
 //! The built-in rules and programs: constant tables made by the build script, found by program name.
 
+use super::does::Known;
+use super::effect::{Effects, Reversibility};
 use super::format::Place;
-use super::rule::{Condition, Program, Rule, Speaks, Traits};
+use super::rule::{Condition, Does, Program, Rule, Speaks, Traits};
 use super::words::{Check, Dialect, Heads, Kind, ScriptCheck, Test};
 use std::borrow::Cow;
 
 include!(concat!(env!("OUT_DIR"), "/dangers.rs"));
 
 /// What is known under one program's name.
-struct Row {
+#[derive(Debug)]
+pub struct Row {
     name: &'static str,
     /// Where in `PROGRAMS`.
     program: Option<u16>,
     /// Where in `RULES`.
     rules: &'static [u16],
+    pub known: &'static [Known],
 }
 
-fn row(name: &str) -> Option<&'static Row> {
+pub fn row(name: &str) -> Option<&'static Row> {
     ROWS.binary_search_by(|row| row.name.cmp(name)).ok().and_then(|at| ROWS.get(at))
 }
 
@@ -24,9 +28,14 @@ fn numbered(rules: &'static [u16]) -> impl Iterator<Item = &'static Rule> {
     rules.iter().filter_map(|at| RULES.get(usize::from(*at)))
 }
 
-/// Rules under a program's name.
-pub fn of(name: &str) -> impl Iterator<Item = &'static Rule> {
-    numbered(row(name).map_or(&[], |row| row.rules))
+impl Row {
+    pub fn rules(&self) -> impl Iterator<Item = &'static Rule> + use<> {
+        numbered(self.rules)
+    }
+
+    pub fn program(&self) -> Option<&'static Program> {
+        PROGRAMS.get(usize::from(self.program?))
+    }
 }
 
 /// Rules for any program that does this.
@@ -41,7 +50,7 @@ pub fn at(place: Place) -> impl Iterator<Item = &'static Rule> {
 }
 
 pub fn program(name: &str) -> Option<&'static Program> {
-    PROGRAMS.get(usize::from(row(name)?.program?))
+    row(name)?.program()
 }
 
 /// Other names to look under: `python` for `python3.12`, `mkfs.*` for `mkfs.ext4`.

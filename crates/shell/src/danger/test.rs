@@ -1,7 +1,7 @@
 //! The named tests of a rule: what one word or one text is.
 
 use super::Scope;
-use super::facts::{Piece, base_name};
+use super::facts::{Piece, Question, base_name};
 use super::modes::{is_setuid_mode, is_whole_mount, is_world_mode, is_zero_mode};
 use super::paths::Path;
 use super::rule::Tests;
@@ -32,17 +32,21 @@ fn one(test: &Test, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
             is_path(text) && Path::read(piece).is_under_one(test)
         }
         Kind::Name => is_path(text) && Path::read(piece).is_named(test),
-        Kind::Outside => Path::read(piece).is_outside(scope),
-        Kind::RootOrHome => is_path(text) && Path::read(piece).is_root_or_home(),
-        Kind::System => is_path(text) && Path::read(piece).is_system(),
-        Kind::Device => is_path(text) && Path::read(piece).is_device(),
-        Kind::GitInternal => is_path(text) && Path::read(piece).is_git_internal(),
+        Kind::Outside => piece.once(Question::Outside, || Path::read(piece).is_outside(scope)),
+        Kind::RootOrHome => {
+            piece.once(Question::RootOrHome, || is_path(text) && Path::read(piece).is_root_or_home())
+        }
+        Kind::System => piece.once(Question::System, || is_path(text) && Path::read(piece).is_system()),
+        Kind::Device => piece.once(Question::Device, || is_path(text) && Path::read(piece).is_device()),
+        Kind::GitInternal => {
+            piece.once(Question::GitInternal, || is_path(text) && Path::read(piece).is_git_internal())
+        }
         Kind::Secret => is_secret(piece),
         Kind::Private => is_private(piece),
         Kind::UploadsPrivate => {
-            uploaded(text).is_some_and(|path| is_private(&Piece { text: path, word: None, span: piece.span }))
+            uploaded(text).is_some_and(|path| is_private(&Piece { text: path, word: None, span: piece.span, seen: None }))
         }
-        Kind::Temporary => is_path(text) && Path::read(piece).is_temporary(),
+        Kind::Temporary => piece.once(Question::Temporary, || is_path(text) && Path::read(piece).is_temporary()),
         Kind::SearchPath => is_hijacked_path(if is_dynamic(piece) { text.trim_end_matches(':') } else { text }),
         Kind::Url => is_url(text),
         Kind::Remote => is_url(text) || is_remote_path(text),
@@ -109,7 +113,7 @@ fn is_embedded(piece: &Piece<'_>) -> bool {
 
 /// Files that a program must not write on the side.
 fn is_protected(file: &str, piece: &Piece<'_>) -> bool {
-    let piece = Piece { text: file, word: None, span: piece.span };
+    let piece = Piece { text: file, word: None, span: piece.span, seen: None };
     let path = Path::read(&piece);
     path.is_system() || path.is_device() || path.is_under("~") || path.is_git_internal()
 }

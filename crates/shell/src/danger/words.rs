@@ -188,6 +188,14 @@ impl Heads {
         }
     }
 
+    /// Of a part of a path as a command writes it: a pattern reaches no name that begins with a dot.
+    pub fn of_part(text: &str) -> Self {
+        match Self::of(text) {
+            Self::ANY => Self(!(1 << b'.')),
+            heads => heads,
+        }
+    }
+
     pub fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use crate::command::{Place, Simple, Stdin, Via};
+use crate::danger;
 use crate::parse::{self, Fault, FaultKind, Here, Parsed};
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::{Span, Word};
@@ -177,7 +178,7 @@ impl Walker<'_> {
         risk: Risk,
     ) {
         let layer = if matches!(code, "unparsable" | "too_deep") { Layer::Input } else { Layer::Syntax };
-        let reason = Reason { code: Cow::Borrowed(code), message: message.into(), span, layer, risk };
+        let reason = Reason { code: Cow::Borrowed(code), message: message.into(), span, layer, risk, does: danger::said(code) };
         self.out.findings.push(Finding { reason, simple });
     }
 
