@@ -186,9 +186,11 @@ fn coverable(constructs: &Constructs) -> bool {
         dangerous_assignment,
         shadowing,
         unparsable,
+        crowded,
         inline_code: _,
     } = *constructs;
-    !(substitution || process || background || file_redirect || dangerous_assignment || shadowing || unparsable)
+    let runs_more = substitution || process || background || shadowing || crowded;
+    !(runs_more || file_redirect || dangerous_assignment || unparsable)
 }
 
 fn flags(walk: &Walk, reasons: &[Reason], known: &[Option<Does>]) -> Flags {

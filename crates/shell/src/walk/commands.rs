@@ -66,7 +66,7 @@ impl Walker<'_> {
 
     /// Judges a command and everything it runs. A program that is one of several is judged as each of them.
     pub(super) fn start(&mut self, simple: Simple) {
-        if self.full() {
+        if self.full(simple.span) {
             return;
         }
         let programs = match simple.argv.first().map(|word| &word.value) {

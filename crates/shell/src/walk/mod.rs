@@ -25,8 +25,8 @@ use env::Env;
 
 /// Wrappers inside wrappers.
 pub(crate) const MAX_NESTING: usize = 8;
-/// What one text may unfold into: far over what 16 KiB of honest text holds.
-const MAX_COMMANDS: usize = 20_000;
+/// What one text may unfold into: over what anybody would read.
+const MAX_COMMANDS: usize = 2_000;
 
 /// What walking a text gives.
 #[derive(Debug, Default)]
@@ -68,6 +68,8 @@ pub(crate) struct Constructs {
     pub dangerous_assignment: bool,
     pub shadowing: bool,
     pub unparsable: bool,
+    /// More commands than are listed.
+    pub crowded: bool,
     pub inline_code: bool,
 }
 
@@ -177,7 +179,7 @@ impl Walker<'_> {
         span: Span,
         risk: Risk,
     ) {
-        let layer = if matches!(code, "unparsable" | "too_deep") { Layer::Input } else { Layer::Syntax };
+        let layer = if matches!(code, "unparsable" | "too_deep" | "too_many_commands") { Layer::Input } else { Layer::Syntax };
         let reason = Reason { code: Cow::Borrowed(code), message: message.into(), span, layer, risk, does: danger::said(code) };
         self.out.findings.push(Finding { reason, simple });
     }
@@ -238,7 +240,13 @@ impl Walker<'_> {
         self.frame.nesting * (parse::MAX_DEPTH / (MAX_NESTING + 1))
     }
 
-    fn full(&self) -> bool {
-        self.out.simples.len() >= MAX_COMMANDS
+    /// Whether no more commands are listed; says so once.
+    fn full(&mut self, span: Span) -> bool {
+        let full = self.out.simples.len() >= MAX_COMMANDS;
+        if full && !std::mem::replace(&mut self.out.constructs.crowded, true) {
+            let message = "there are more commands from here on than anybody could read";
+            self.find("too_many_commands", message, span, Risk::Dangerous);
+        }
+        full
     }
 }
