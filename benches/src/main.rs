@@ -11,6 +11,7 @@ mod local;
 mod memory;
 mod report;
 mod server;
+mod shell;
 mod throughput;
 
 use std::process::Command;
@@ -37,6 +38,8 @@ enum Verb {
     Memory(memory::Args),
     /// Create on an empty store against one with a long history
     History(history::Args),
+    /// What it takes to assess a shell command, over a corpus and over lines made to be slow
+    Shell(shell::Args),
     /// All of them, one after the other, each in a process of its own
     #[command(after_help = "Example:\n  bench all > tables.md")]
     All,
@@ -50,7 +53,8 @@ fn main() -> anyhow::Result<()> {
         Verb::Load(args) => load::run(&args),
         Verb::Memory(args) => memory::run(&args),
         Verb::History(args) => history::run(&args),
-        Verb::All => ["load", "memory", "history"].into_iter().try_for_each(run_alone),
+        Verb::Shell(args) => shell::run(&args),
+        Verb::All => ["load", "memory", "history", "shell"].into_iter().try_for_each(run_alone),
         Verb::Echo(args) => echo::run(&args),
     }
 }

@@ -1,17 +1,32 @@
 //! Turns `rules/dangers/*.toml` into constant tables, so that nothing is parsed when the program starts.
 
+#[path = "../src/effect.rs"]
+#[allow(dead_code, reason = "the build script reads rules and judges nothing")]
+mod effect;
+#[path = "effects.rs"]
+mod effects;
+#[path = "../src/danger/format.rs"]
+#[allow(dead_code, reason = "the build script reads rules and judges nothing")]
+mod format;
 #[path = "../src/danger/rule.rs"]
 #[allow(dead_code, reason = "the build script reads rules and judges nothing")]
 mod rule;
+#[path = "../src/danger/words.rs"]
+#[allow(dead_code, reason = "the build script reads rules and judges nothing")]
+mod words;
 
-use rule::{File, Program, Rule, Test, Text};
+use format::{File, Place};
+use rule::{Condition, Does, Program, Rule, Speaks, Text};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use words::Test;
 
 /// Writes `dangers.rs` into the build's own folder.
 pub fn generate() -> Result<(), Box<dyn std::error::Error>> {
-    println!("cargo::rerun-if-changed=src/danger/rule.rs");
+    for file in ["format", "rule", "words"] {
+        println!("cargo::rerun-if-changed=src/danger/{file}.rs");
+    }
     let mut files = Vec::new();
     for entry in std::fs::read_dir("rules/dangers")? {
         let path = entry?.path();
@@ -21,45 +36,97 @@ pub fn generate() -> Result<(), Box<dyn std::error::Error>> {
     }
     files.sort();
     let mut all = File::default();
+    let mut compiled: Vec<Rule> = Vec::new();
     for path in files {
         let file =
             File::parse(&std::fs::read_to_string(&path)?).map_err(|error| format!("{}: {error}", path.display()))?;
         if let Some(twice) = file.rules.iter().find(|new| all.rules.iter().any(|old| old.id == new.id)) {
             return Err(format!("{}: rule `{}` is there twice", path.display(), twice.id).into());
         }
+        compiled.extend(file.compile());
         all.rules.extend(file.rules);
         all.programs.extend(file.programs);
     }
+    let mut source = tables(&all, &compiled)?;
+    source.push_str(&codes()?);
+    source.push_str(&secrets().map_err(|error| format!("rules/paths.toml: {error}"))?);
     let out = std::env::var("OUT_DIR")?;
-    std::fs::write(Path::new(&out).join("dangers.rs"), tables(&all)?)?;
+    std::fs::write(Path::new(&out).join("dangers.rs"), source)?;
     Ok(())
 }
 
-fn tables(all: &File) -> Result<String, String> {
+/// The paths whose reading is a danger, as tests.
+fn secrets() -> Result<String, Box<dyn std::error::Error>> {
+    let table: toml::Table = std::fs::read_to_string("rules/paths.toml")?.parse()?;
+    let mut source = String::new();
+    for (key, kind, name) in [("names", "name", "SECRET_NAMES"), ("places", "under", "SECRET_PLACES")] {
+        let listed = table.get("danger").and_then(|danger| danger.get(key)).and_then(toml::Value::as_array);
+        let words: Vec<&str> =
+            listed.ok_or(format!("no `{key}` in `danger`"))?.iter().filter_map(toml::Value::as_str).collect();
+        let one = Test::try_from(format!("{kind}:{}", words.join("|")))?;
+        let _ = writeln!(source, "pub(super) static {name}: Test = {};", test(&one));
+    }
+    Ok(source)
+}
+
+/// What the codes of other layers' reasons say.
+fn codes() -> Result<String, Box<dyn std::error::Error>> {
+    let arms: Vec<String> =
+        effects::read()?.codes.iter().map(|(code, does)| format!("{code:?} => {},", does_text(does))).collect();
+    let unknown = does_text(&Does { reversibility: effect::Reversibility::Unknown, ..Does::default() });
+    Ok(format!("pub fn said(code: &str) -> Does {{ match code {{ {} _ => {unknown} }} }}\n", arms.join("\n")))
+}
+
+/// What is known under one name.
+#[derive(Default)]
+struct Row {
+    program: Option<usize>,
+    rules: Vec<usize>,
+    known: Vec<String>,
+}
+
+fn tables(all: &File, compiled: &[Rule]) -> Result<String, Box<dyn std::error::Error>> {
     let mut to = String::new();
-    let _ = writeln!(to, "pub static RULES: &[Rule] = &[{}];", joined(&all.rules, rule_text));
-    let _ = writeln!(to, "pub static PROGRAMS: &[Program] = &[{}];", joined(&all.programs, program_text));
-    let mut rules: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let _ = writeln!(to, "static RULES: &[Rule] = &[{}];", joined(compiled, rule_text));
+    let _ = writeln!(to, "static PROGRAMS: &[Program] = &[{}];", joined(&all.programs, program_text));
+    let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     for (number, rule) in all.rules.iter().enumerate() {
         for name in rule.programs.iter() {
-            rules.entry(name).or_default().push(number);
-        }
-        if rule.programs.is_empty() {
-            rules.entry(rule.place()).or_default().push(number);
+            rows.entry(name).or_default().rules.push(number);
         }
     }
-    let mut programs: BTreeMap<&str, usize> = BTreeMap::new();
     for (number, program) in all.programs.iter().enumerate() {
         for name in program.names.iter() {
-            if programs.insert(name, number).is_some() {
-                return Err(format!("program `{name}` is described twice"));
+            if rows.entry(name).or_default().program.replace(number).is_some() {
+                return Err(format!("program `{name}` is described twice").into());
             }
         }
     }
-    let rows: Vec<String> = rules.iter().map(|(name, numbers)| format!("({name:?}, &{numbers:?})")).collect();
-    let _ = writeln!(to, "pub static RULES_OF: &[(&str, &[u16])] = &[{}];", rows.join(",\n"));
-    let rows: Vec<String> = programs.iter().map(|(name, number)| format!("({name:?}, {number})")).collect();
-    let _ = writeln!(to, "pub static PROGRAM_OF: &[(&str, u16)] = &[{}];", rows.join(",\n"));
+    let effects = effects::read()?;
+    for (command, does) in &effects.commands {
+        let (name, words) = command.split_once(' ').unwrap_or((command, ""));
+        let words: Vec<&str> = words.split_whitespace().collect();
+        rows.entry(name).or_default().known.push(format!("Known {{ words: &{words:?}, does: {} }}", does_text(does)));
+    }
+    let rows: Vec<String> = rows
+        .iter()
+        .map(|(name, row)| {
+            let (program, rules, known) = (row.program, &row.rules, row.known.join(", "));
+            format!("Row {{ name: {name:?}, program: {program:?}, rules: &{rules:?}, known: &[{known}] }}")
+        })
+        .collect();
+    let _ = writeln!(to, "static ROWS: &[Row] = &[{}];", rows.join(",\n"));
+    for (name, place) in [
+        ("ANY", Place::Any),
+        ("ASSIGN", Place::Assign),
+        ("WRITES", Place::Writes),
+        ("READS", Place::Reads),
+        ("SCRIPT", Place::Script),
+    ] {
+        let here = all.rules.iter().enumerate().filter(|(_, rule)| rule.programs.is_empty() && rule.place() == place);
+        let here: Vec<usize> = here.map(|(number, _)| number).collect();
+        let _ = writeln!(to, "static {name}: &[u16] = &{here:?};");
+    }
     Ok(to)
 }
 
@@ -72,63 +139,64 @@ fn list(items: &[Text]) -> String {
 }
 
 fn tests(items: &[Test]) -> String {
-    let one = |test: &Test| format!("Test {{ kind: Kind::{:?}, words: {} }}", test.kind, list(&test.words));
-    format!("Cow::Borrowed(&[{}])", joined(items, one))
+    format!("Cow::Borrowed(&[{}])", joined(items, test))
+}
+
+fn test(test: &Test) -> String {
+    let (kind, heads) = (test.kind, test.heads.0);
+    format!("Test {{ kind: Kind::{kind:?}, words: {}, heads: Heads({heads}) }}", list(&test.words))
 }
 
 fn rule_text(rule: &Rule) -> String {
-    let mut to = format!("Rule {{ id: Cow::Borrowed({:?}), reason: Cow::Borrowed({:?}), ", rule.id, rule.reason);
-    let lists = [
-        ("programs", &rule.programs),
-        ("subcommand", &rule.subcommand),
-        ("all", &rule.all),
-        ("any", &rule.any),
-        ("none", &rule.none),
-        ("value_of", &rule.value_of),
-        ("assign", &rule.assign),
-    ];
-    for (name, items) in lists {
-        let _ = write!(to, "{name}: {}, ", list(items));
-    }
-    let groups = [
-        ("value", &rule.value),
-        ("operand", &rule.operand),
-        ("also", &rule.also),
-        ("first", &rule.first),
-        ("last", &rule.last),
-        ("source", &rule.source),
-        ("not_operand", &rule.not_operand),
-        ("argument", &rule.argument),
-        ("writes", &rule.writes),
-        ("reads", &rule.reads),
-        ("assigned", &rule.assigned),
-        ("code", &rule.code),
-        ("code_also", &rule.code_also),
-    ];
-    for (name, items) in groups {
-        let _ = write!(to, "{name}: {}, ", tests(items));
-    }
-    let check = rule.check.map_or("None".to_owned(), |check| format!("Some(Check::{check:?})"));
-    let script = rule.script.map_or("None".to_owned(), |check| format!("Some(ScriptCheck::{check:?})"));
-    let _ = write!(
-        to,
-        "bare: {}, check: {check}, script: {script}, matches: Cow::Borrowed(&[]), no_match: Cow::Borrowed(&[]) }}",
-        rule.bare
-    );
-    to
+    let speaks = match &rule.speaks {
+        Speaks::OfOne(conditions) => {
+            format!("Speaks::OfOne(Cow::Borrowed(&[{}]))", joined(conditions, condition_text))
+        }
+        Speaks::OfAll(check) => format!("Speaks::OfAll(ScriptCheck::{check:?})"),
+    };
+    let (id, reason, does) = (&rule.id, &rule.reason, does_text(&rule.does));
+    format!("Rule {{ id: Cow::Borrowed({id:?}), reason: Cow::Borrowed({reason:?}), speaks: {speaks}, does: {does} }}")
+}
+
+fn does_text(does: &Does) -> String {
+    let (effects, reversibility) = (does.effects.0, does.reversibility);
+    format!("Does {{ effects: Effects({effects}), reversibility: Reversibility::{reversibility:?} }}")
+}
+
+fn condition_text(condition: &Condition) -> String {
+    let (name, inside) = match condition {
+        Condition::Subcommand(items, heads) => ("Subcommand", format!("{}, Heads({})", list(items), heads.0)),
+        Condition::Without(items) => ("Without", list(items)),
+        Condition::All(items) => ("All", list(items)),
+        Condition::Any(items) => ("Any", list(items)),
+        Condition::Value(items, passes) => ("Value", format!("{}, {}", list(items), tests(passes))),
+        Condition::Bare => return "Condition::Bare".to_owned(),
+        Condition::Operand(items) => ("Operand", tests(items)),
+        Condition::First(items) => ("First", tests(items)),
+        Condition::Last(items) => ("Last", tests(items)),
+        Condition::Source(items) => ("Source", tests(items)),
+        Condition::Argument(items) => ("Argument", tests(items)),
+        Condition::NoOperand(items) => ("NoOperand", tests(items)),
+        Condition::Writes(items) => ("Writes", tests(items)),
+        Condition::Reads(items) => ("Reads", tests(items)),
+        Condition::Assigns(items, passes) => ("Assigns", format!("{}, {}", list(items), tests(passes))),
+        Condition::Code(items) => ("Code", tests(items)),
+        Condition::Check(check) => ("Check", format!("Check::{check:?}")),
+    };
+    format!("Condition::{name}({inside})")
 }
 
 fn program_text(program: &Program) -> String {
     let reads = program.reads.as_ref().map_or("None".to_owned(), |items| format!("Some({})", list(items)));
-    let traits = joined(&program.traits, |one| format!("Trait::{one:?}"));
     format!(
         "Program {{ names: Cow::Borrowed(&[]), dialect: Dialect::{:?}, takes: {}, exact: {}, operands: {:?}, writes: {}, \
-         reads: {reads}, code: {}, traits: Cow::Borrowed(&[{traits}]) }}",
+         reads: {reads}, code: {}, traits: Traits({}) }}",
         program.dialect,
         list(&program.takes),
         list(&program.exact),
         program.operands,
         list(&program.writes),
         list(&program.code),
+        program.traits.0,
     )
 }

@@ -2,7 +2,8 @@
 
 use crate::command::Simple;
 use crate::cover::Token;
-use crate::danger::{Rules, Scope};
+use crate::danger::{self, Does, Rules, Scope};
+use crate::effect::{Effect, Reversibility};
 use crate::expand::text::base_name;
 use crate::input;
 use crate::offer::{self, Offer};
@@ -38,6 +39,8 @@ impl std::fmt::Debug for Options<'_> {
 #[must_use]
 pub struct Assessment {
     pub risk: Risk,
+    /// Whether what it does can be undone.
+    pub reversibility: Reversibility,
     /// In the order of the text.
     pub reasons: Vec<Reason>,
     pub commands: Vec<Simple>,
@@ -68,9 +71,12 @@ pub(crate) struct Part {
     /// The highest risk that is said of this command itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
-    /// Said by the syntax or input layer: only an exact entry speaks for it.
+    /// Only an exact entry speaks for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact_only: bool,
+    /// Whether it can be undone, by what the program layer says of it.
+    #[serde(skip)]
+    pub asked: Reversibility,
 }
 
 pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
@@ -79,16 +85,19 @@ pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
     }
     let strange = input::strange_characters(text);
     let scope = Scope { workspace: options.workspace };
-    let mut walk = walk::walk(text, scope, options.rules);
+    let mut walk = walk::walk(text);
     let mut parts = parts(&walk);
     let mut coverable = coverable(&walk.constructs) && strange.is_none() && !walk.empty;
-    let mut reasons: Vec<Reason> = Vec::new();
+    let mut reasons: Vec<Reason> = Vec::with_capacity(walk.findings.len());
     for finding in walk.findings.drain(..) {
         let simple = finding.simple.and_then(|at| walk.simples.get(at));
         match finding.simple.and_then(|at| parts.get_mut(at)).zip(simple) {
             Some((part, simple)) => {
                 part.risk = part.risk.max(Some(finding.reason.risk));
                 part.exact_only |= exact_only(&finding.reason, simple);
+                if finding.reason.layer == Layer::Program {
+                    part.asked = part.asked.max(finding.reason.does.reversibility);
+                }
             }
             None => coverable = false,
         }
@@ -97,8 +106,7 @@ pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
     reasons.extend(strange);
     if walk.empty {
         let span = Span { start: 0, end: text.len() };
-        let message = "there is no command here".to_owned();
-        reasons.push(input::input_reason("empty", message, span, Risk::NeedsReview));
+        reasons.push(input::input_reason("empty", "there is no command here", span, Risk::NeedsReview));
     }
     let outside = surroundings::judge(options);
     if !outside.reasons.is_empty() {
@@ -109,13 +117,20 @@ pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
         }
         reasons.extend(outside.reasons);
     }
-    let together = crate::danger::judge_script(&walk.simples, &scope);
-    coverable &= together.is_empty();
-    reasons.extend(together);
+    let asked = |at: usize| parts.get(at).is_some_and(|part: &Part| part.risk.is_some());
+    let judged = danger::judge(&walk.simples, &scope, options.rules, asked);
+    for (at, reason) in judged.each {
+        if let Some(part) = parts.get_mut(at) {
+            part.risk = Some(Risk::Dangerous);
+        }
+        reasons.push(reason);
+    }
+    coverable &= judged.together.is_empty();
+    reasons.extend(judged.together);
     for reason in &mut reasons {
         reason.span = within(text, reason.span);
     }
-    finish(walk, parts, reasons, coverable)
+    finish(walk, parts, reasons, coverable, &judged.known)
 }
 
 /// A span on whole characters of the text: a parser that stops at a broken end may point one byte past it.
@@ -130,32 +145,46 @@ const SCRIPTED: &[&str] = &["sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq"];
 /// Whether only an entry for exactly this argv speaks for a command of which this is said: an entry names a program,
 /// not what that program is told to run nor the secrets it is told to read.
 fn exact_only(reason: &Reason, simple: &Simple) -> bool {
-    match reason.code.as_str() {
-        _ if matches!(reason.layer, Layer::Syntax | Layer::Input) => true,
-        "sensitive_path" | "dumps_environment" => true,
-        "runs_programs" => {
-            let program = simple.argv.first().and_then(Word::known).unwrap_or_default();
-            let option = simple.argv.iter().any(|word| word.span == reason.span && word.picture().starts_with('-'));
-            option || SCRIPTED.contains(&base_name(program))
-        }
-        _ => false,
+    if matches!(reason.layer, Layer::Syntax | Layer::Input) || reason.does.effects.has(Effect::Secrets) {
+        return true;
+    }
+    reason.does.effects.has(Effect::Runs) && {
+        let program = simple.argv.first().and_then(Word::known).unwrap_or_default();
+        let option = simple.argv.iter().any(|word| word.span == reason.span && word.picture().starts_with('-'));
+        option || SCRIPTED.contains(&base_name(program))
     }
 }
 
-fn finish(walk: Walk, parts: Vec<Part>, mut reasons: Vec<Reason>, coverable: bool) -> Assessment {
+fn finish(
+    walk: Walk,
+    parts: Vec<Part>,
+    mut reasons: Vec<Reason>,
+    coverable: bool,
+    known: &[Option<Does>],
+) -> Assessment {
+    let flags = flags(&walk, &reasons, known);
+    let reversibility = reversibility(&parts, &reasons, known);
     reasons.sort_by(|a, b| (a.span.start, b.risk, &a.code).cmp(&(b.span.start, a.risk, &b.code)));
     reasons.dedup_by(|a, b| a.code == b.code && a.span == b.span);
     let risk = reasons.iter().map(|reason| reason.risk).max().unwrap_or(Risk::Safe);
-    let flags = flags(&walk, &reasons);
     let commands = walk.simples.iter().zip(&parts).map(|(simple, part)| (simple.argv.iter().map(Token::from), *part));
     let offer = offer::narrowest(commands, risk, coverable, true);
-    let parsed = !walk.constructs.unparsable;
-    Assessment { risk, reasons, commands: walk.simples, coverable, parsed, flags, offer, parts }
+    let parsed = !walk.constructs.unparsable && !walk.constructs.crowded;
+    Assessment { risk, reversibility, reasons, commands: walk.simples, coverable, parsed, flags, offer, parts }
+}
+
+/// The worst of all commands. What is known of a command by its name says more than what its words gave cause to ask.
+fn reversibility(parts: &[Part], reasons: &[Reason], known: &[Option<Does>]) -> Reversibility {
+    let asked = |(part, known): (&Part, &Option<Does>)| known.map_or(part.asked, |does| does.reversibility);
+    let each = parts.iter().zip(known).map(asked);
+    let said = reasons.iter().filter(|reason| reason.layer != Layer::Program).map(|reason| reason.does.reversibility);
+    each.chain(said).max().unwrap_or_default()
 }
 
 fn refused(reason: Reason) -> Assessment {
     Assessment {
         risk: reason.risk,
+        reversibility: Reversibility::Unknown,
         offer: Offer::Refused("text that cannot be shown is never allowed".to_owned()),
         reasons: vec![reason],
         commands: Vec::new(),
@@ -179,17 +208,18 @@ fn coverable(constructs: &Constructs) -> bool {
         dangerous_assignment,
         shadowing,
         unparsable,
+        crowded,
         inline_code: _,
     } = *constructs;
-    !(substitution || process || background || file_redirect || dangerous_assignment || shadowing || unparsable)
+    let runs_more = substitution || process || background || shadowing || crowded;
+    !(runs_more || file_redirect || dangerous_assignment || unparsable)
 }
 
-fn flags(walk: &Walk, reasons: &[Reason]) -> Flags {
-    let said =
-        |needles: &[&str]| reasons.iter().any(|reason| needles.iter().any(|needle| reason.code.contains(needle)));
+fn flags(walk: &Walk, reasons: &[Reason], known: &[Option<Does>]) -> Flags {
+    let all = || reasons.iter().map(|reason| reason.does).chain(known.iter().copied().flatten());
     Flags {
-        writes: walk.constructs.file_redirect || said(&["write", "delete", "remove"]),
-        network: said(&["network", "remote", "download", "exfil"]),
+        writes: walk.constructs.file_redirect || all().any(|does| does.effects.has(Effect::Writes)),
+        network: all().any(|does| does.effects.has(Effect::Network)),
         privilege: walk.simples.iter().any(|simple| simple.via.iter().any(|via| via.privileged)),
         inline_code: walk.constructs.inline_code,
         dynamic: walk.simples.iter().any(|simple| simple.argv.iter().any(Word::is_dynamic)),

@@ -6,7 +6,9 @@
 
 mod checks;
 mod code;
+mod does;
 mod facts;
+mod format;
 mod matcher;
 mod modes;
 mod paths;
@@ -19,13 +21,20 @@ mod table;
 mod test;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use crate::command::Simple;
+use crate::effect;
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::Span;
-use facts::{Facts, base_name, pictures};
-pub use rule::{Program, Rule, RuleError};
+use facts::Facts;
+pub use format::RuleError;
+use format::{File, Place};
+pub use rule::Does;
+pub use rule::Rule;
+use rule::{Program, Speaks};
 use std::collections::HashMap;
+pub use table::said;
 
 /// What is known about where commands run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,19 +48,21 @@ pub struct Scope<'a> {
 pub struct Rules {
     rules: Vec<Rule>,
     programs: HashMap<String, Program>,
-    by_key: HashMap<String, Vec<usize>>,
+    by_program: HashMap<String, Vec<usize>>,
+    by_place: HashMap<Place, Vec<usize>>,
 }
 
 impl Rules {
     /// Reads a file of rules; the error says in which line it is wrong.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
-        let file = rule::File::parse(text)?;
-        let mut rules = Self { rules: file.rules, ..Self::default() };
-        for (number, rule) in rules.rules.iter().enumerate() {
-            let keys = rule.programs.iter().map(AsRef::as_ref);
-            let place = rule.programs.is_empty().then(|| rule.place());
-            for key in keys.chain(place) {
-                rules.by_key.entry(key.to_owned()).or_default().push(number);
+        let file = File::parse(text)?;
+        let mut rules = Self { rules: file.compile().collect(), ..Self::default() };
+        for (number, written) in file.rules.iter().enumerate() {
+            for name in written.programs.iter() {
+                rules.by_program.entry(name.clone().into_owned()).or_default().push(number);
+            }
+            if written.programs.is_empty() {
+                rules.by_place.entry(written.place()).or_default().push(number);
             }
         }
         for program in file.programs {
@@ -66,76 +77,102 @@ impl Rules {
         self.rules.iter()
     }
 
-    fn under(&self, key: &str) -> impl Iterator<Item = &Rule> {
-        self.by_key.get(key).into_iter().flatten().filter_map(|at| self.rules.get(*at))
+    fn of(&self, name: &str) -> impl Iterator<Item = &Rule> {
+        self.by_program.get(name).into_iter().flatten().filter_map(|at| self.rules.get(*at))
+    }
+
+    fn at(&self, place: Place) -> impl Iterator<Item = &Rule> {
+        self.by_place.get(&place).into_iter().flatten().filter_map(|at| self.rules.get(*at))
     }
 }
 
-/// What this one command does that is dangerous.
-pub fn judge(simple: &Simple, scope: &Scope<'_>) -> Vec<Reason> {
-    judge_each(simple, scope, None)
+/// What the commands of a text do that is dangerous.
+#[derive(Debug, Default)]
+pub struct Judged {
+    /// Said of one command, by its place among them.
+    pub each: Vec<(usize, Reason)>,
+    /// What the commands that were asked about are known to do, as long as all of them.
+    pub known: Vec<Option<Does>>,
+    /// What takes several of them: a download that is then run, secrets through a pipe to another machine.
+    pub together: Vec<Reason>,
 }
 
-/// The same, with a user's own rules beside the built-in ones.
-pub fn judge_with(simple: &Simple, scope: &Scope<'_>, own: &Rules) -> Vec<Reason> {
-    judge_each(simple, scope, Some(own))
-}
-
-/// What takes several commands: a download that is then run, secrets through a pipe to another machine.
-pub fn judge_script(all: &[Simple], scope: &Scope<'_>) -> Vec<Reason> {
-    if let [only] = all
-        && !script::may_speak_of(only)
-    {
-        return Vec::new();
-    }
-    script::with_facts(all, |facts| {
-        let speaks = |rule: &Rule| {
-            let span = script::holds(rule.script?, facts, scope)?;
-            Some(reason(rule, span))
-        };
-        table::rules("(script)").filter_map(speaks).collect()
-    })
+/// Judges all commands of a text, each by itself and then together, with a user's own rules beside the built-in ones.
+/// What a command does otherwise is told of those that are `asked` about.
+pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Rules>, asked: impl Fn(usize) -> bool) -> Judged {
+    let mut judged = Judged::default();
+    facts::with_facts(all, own, |facts| {
+        let known = |(index, facts)| if asked(index) { does::known(facts) } else { None };
+        judged.known = facts.iter().enumerate().map(known).collect();
+        for (index, facts) in facts.iter().enumerate() {
+            judge_one(facts, scope, own, |reason| judged.each.push((index, reason)));
+        }
+        if script::may_speak_of(all) {
+            let speaks = |rule: &Rule| match &rule.speaks {
+                Speaks::OfAll(check) => Some(reason(rule, script::holds(*check, facts, scope)?)),
+                Speaks::OfOne(_) => None,
+            };
+            judged.together.extend(table::at(Place::Script).filter_map(speaks));
+            judged.together.extend(own.into_iter().flat_map(|own| own.at(Place::Script)).filter_map(speaks));
+        }
+    });
+    judged
 }
 
 fn find_program(name: &str) -> Option<&'static Program> {
-    table::program(name).or_else(|| table::family(name).iter().flatten().find_map(|name| table::program(name)))
+    table::program(name).or_else(|| family_program(name))
 }
 
-fn judge_each(simple: &Simple, scope: &Scope<'_>, own: Option<&Rules>) -> Vec<Reason> {
-    let texts = pictures(simple);
-    let name = texts.first().map_or("", |text| base_name(text));
-    let program = own.and_then(|own| own.programs.get(name)).or_else(|| find_program(name));
-    let facts = Facts::read(simple, &texts, program);
-    let family = table::family(name);
-    let mut keys = vec![name];
-    keys.extend(family.iter().flatten().map(AsRef::as_ref));
-    if !facts.assignments.is_empty() {
-        keys.push("(assign)");
+fn family_program(name: &str) -> Option<&'static Program> {
+    table::family(name).iter().flatten().find_map(|name| table::program(name))
+}
+
+fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Rules>, mut say: impl FnMut(Reason)) {
+    let mut try_all = |rules: &mut dyn Iterator<Item = &Rule>| {
+        for rule in rules {
+            if let Speaks::OfOne(conditions) = &rule.speaks
+                && let Some(span) = matcher::matches(conditions, facts, scope)
+            {
+                say(reason(rule, span));
+            }
+        }
+    };
+    let family = table::family(facts.name);
+    let places = [
+        (!facts.assignments.is_empty()).then_some(Place::Assign),
+        (!facts.writes.is_empty()).then_some(Place::Writes),
+        (!facts.reads.is_empty()).then_some(Place::Reads),
+        Some(Place::Any),
+    ];
+    if let Some(row) = facts.row {
+        try_all(&mut row.rules());
     }
-    if !facts.writes.is_empty() {
-        keys.push("(writes)");
+    if let Some(own) = own {
+        try_all(&mut own.of(facts.name));
     }
-    if !facts.reads.is_empty() {
-        keys.push("(reads)");
-    }
-    keys.push("(any)");
-    let mut reasons = Vec::new();
-    for key in keys {
-        let speak = |rule: &Rule| Some(reason(rule, matcher::matches(rule, &facts, scope)?));
-        reasons.extend(table::rules(key).filter_map(speak));
+    for name in family.iter().flatten() {
+        if let Some(row) = table::row(name) {
+            try_all(&mut row.rules());
+        }
         if let Some(own) = own {
-            reasons.extend(own.under(key).filter_map(speak));
+            try_all(&mut own.of(name));
         }
     }
-    reasons
+    for place in places.into_iter().flatten() {
+        try_all(&mut table::at(place));
+        if let Some(own) = own {
+            try_all(&mut own.at(place));
+        }
+    }
 }
 
 fn reason(rule: &Rule, span: Span) -> Reason {
     Reason {
-        code: rule.id.clone().into_owned(),
-        message: rule.reason.clone().into_owned(),
+        code: rule.id.clone(),
+        message: rule.reason.clone(),
         span,
         layer: Layer::Danger,
         risk: Risk::Dangerous,
+        does: rule.does,
     }
 }

@@ -1,7 +1,9 @@
 //! Whether text can be shown to a person as it is: its length and its characters.
 
+use crate::danger;
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::Span;
+use std::borrow::Cow;
 
 /// Longer text is refused: nobody would read it.
 pub const MAX_TEXT: usize = 16 * 1024;
@@ -15,7 +17,7 @@ pub(crate) fn unshowable(text: &str) -> Option<Reason> {
     } else {
         return None;
     };
-    Some(input_reason("unshowable", message.to_owned(), span, Risk::Dangerous))
+    Some(input_reason("unshowable", message, span, Risk::Dangerous))
 }
 
 /// Characters that show as nothing, as something else, or as a blank that is none to the shell.
@@ -56,8 +58,20 @@ fn is_strange(c: char) -> bool {
     }
 }
 
-pub(crate) fn input_reason(code: &str, message: String, span: Span, risk: Risk) -> Reason {
-    Reason { code: code.to_owned(), message, span, layer: Layer::Input, risk }
+pub(crate) fn input_reason(
+    code: &'static str,
+    message: impl Into<Cow<'static, str>>,
+    span: Span,
+    risk: Risk,
+) -> Reason {
+    Reason {
+        code: Cow::Borrowed(code),
+        message: message.into(),
+        span,
+        layer: Layer::Input,
+        risk,
+        does: danger::said(code),
+    }
 }
 
 #[cfg(test)]

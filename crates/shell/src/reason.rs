@@ -1,6 +1,8 @@
 //! Why a command has its risk.
 
+use crate::danger::Does;
 use crate::word::Span;
+use std::borrow::Cow;
 
 /// Ordered: combining two risks is `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -34,11 +36,13 @@ pub enum Layer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// Stable: `rm_recursive_root`, `unknown_option`.
-    pub code: String,
+    pub code: Cow<'static, str>,
     /// One plain sentence without a full stop, lower case.
-    pub message: String,
+    pub message: Cow<'static, str>,
     pub span: Span,
     pub layer: Layer,
     /// What this reason alone makes the command. Never `Safe`.
     pub risk: Risk,
+    /// What the command does, as far as this says it.
+    pub does: Does,
 }

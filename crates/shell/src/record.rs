@@ -43,7 +43,8 @@ impl Assessment {
         let commands = self.commands.iter().zip(&self.parts).map(|(simple, part)| RecordedCommand {
             argv: simple.argv.iter().map(RecordedWord::from).collect(),
             more: simple.more_arguments,
-            part: *part,
+            // Ruling asks whether a command may run, not whether it could be undone.
+            part: Part { asked: Default::default(), ..*part },
         });
         Record {
             parsed: self.parsed,

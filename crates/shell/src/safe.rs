@@ -18,7 +18,10 @@ use args::{Args, Piece};
 use paths::Touch;
 use table::{Check, Denial, Grammar, Operands, Program};
 
+use std::borrow::Cow;
+
 use crate::command::{Redirect, RedirectKind, Simple, Stdin, Target};
+use crate::danger;
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::{Source, Span, Value, Word};
 
@@ -45,13 +48,14 @@ struct Told {
 }
 
 impl Told {
-    fn say(&mut self, code: &str, message: impl Into<String>, span: Span) {
+    fn say(&mut self, code: &'static str, message: impl Into<Cow<'static, str>>, span: Span) {
         self.reasons.push(Reason {
-            code: code.to_owned(),
+            code: Cow::Borrowed(code),
             message: message.into(),
             span,
             layer: Layer::Program,
             risk: Risk::NeedsReview,
+            does: danger::said(code),
         });
     }
 

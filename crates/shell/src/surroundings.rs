@@ -44,10 +44,8 @@ pub(crate) fn judge(options: &Options<'_>) -> Surroundings {
     syntax::judge(&simple, &mut reasons, &mut constructs);
     reasons.extend(safe::judge(&simple));
     let scope = Scope { workspace: options.workspace };
-    reasons.extend(match options.rules {
-        Some(rules) => danger::judge_with(&simple, &scope, rules),
-        None => danger::judge(&simple, &scope),
-    });
+    let judged = danger::judge(std::slice::from_ref(&simple), &scope, options.rules, |_| true);
+    reasons.extend(judged.each.into_iter().map(|(_, reason)| reason));
     Surroundings { reasons, never_covered: constructs.dangerous_assignment }
 }
 

@@ -1,6 +1,9 @@
 //! Layer 2, shell syntax: what the way a command is written says, whatever its program does.
 
+use std::borrow::Cow;
+
 use crate::command::{Assignment, RedirectKind, Simple, Target};
+use crate::danger;
 use crate::reason::{Layer, Reason, Risk};
 use crate::walk::Constructs;
 use crate::word::{Source, Span, Value, Word};
@@ -33,8 +36,15 @@ mod names {
     include!(concat!(env!("OUT_DIR"), "/env.rs"));
 }
 
-pub(crate) fn reason(code: &str, message: impl Into<String>, span: Span, risk: Risk) -> Reason {
-    Reason { code: code.to_owned(), message: message.into(), span, layer: Layer::Syntax, risk }
+pub(crate) fn reason(code: &'static str, message: impl Into<Cow<'static, str>>, span: Span, risk: Risk) -> Reason {
+    Reason {
+        code: Cow::Borrowed(code),
+        message: message.into(),
+        span,
+        layer: Layer::Syntax,
+        risk,
+        does: danger::said(code),
+    }
 }
 
 pub(crate) fn judge(simple: &Simple, reasons: &mut Vec<Reason>, constructs: &mut Constructs) {

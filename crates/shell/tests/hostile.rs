@@ -6,7 +6,7 @@ use countersign_shell::{MAX_TEXT, Options, Risk, Verdict, assess, verdict_of};
 use proptest::prelude::*;
 
 fn codes(text: &str) -> Vec<String> {
-    assess(text, &Options::default()).reasons.into_iter().map(|reason| reason.code).collect()
+    assess(text, &Options::default()).reasons.into_iter().map(|reason| reason.code.into_owned()).collect()
 }
 
 fn risk(text: &str) -> Risk {

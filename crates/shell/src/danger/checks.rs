@@ -3,10 +3,10 @@
 use super::Scope;
 use super::facts::{Facts, Piece, base_name};
 use super::paths::{Base, Path};
-use super::rule::{Check, Trait};
 use super::shells::{is_shell, starts_shell};
 use super::table;
 use super::test::has_output;
+use super::words::{Check, Trait};
 use crate::command::Stdin;
 use crate::word::{Source, Span, Value};
 
@@ -262,14 +262,13 @@ fn network_socket(facts: &Facts<'_>) -> Option<Span> {
 /// A program, or a script of a shell, that lies where anybody may put files.
 fn runs_from_temporary(facts: &Facts<'_>) -> Option<Span> {
     let program = facts.words.first()?;
-    let hidden = |piece: &Piece<'_>| {
-        let path = Path::read(piece);
-        path.is_temporary() && !path.parts.is_empty() && path.name().starts_with('.')
-    };
-    if hidden(program) || Path::read(program).is_under("/dev/shm") {
-        return Some(program.span);
+    if !program.text.starts_with(['/', '~', '$', 'f']) {
+        // No other path is one for throw-away files: `/tmp/x`, `$TMPDIR/x`, `file:///tmp/x`.
+        return None;
     }
+    let path = Path::read(program);
+    let hidden = path.is_temporary() && !path.parts.is_empty() && path.name().starts_with('.');
     // A program that borrows a well-known name from a place for throw-away files.
-    let borrowed = Path::read(program).is_temporary() && table::program(base_name(program.text)).is_some();
-    borrowed.then_some(program.span)
+    let borrowed = path.is_temporary() && table::program(base_name(program.text)).is_some();
+    (hidden || borrowed || path.is_under("/dev/shm")).then_some(program.span)
 }

@@ -4,10 +4,14 @@
 //! A reader for rules that look for danger: where it is unsure it would rather see an option than miss one. It must not
 //! be used to find a command safe.
 
-use super::rule::{Dialect, Program, Trait};
+use super::rule::Program;
+use super::table::{self, Row};
+use super::words::{Dialect, Trait};
+use super::{Rules, family_program};
 use crate::command::{RedirectKind, Simple, Stdin, Target};
-use crate::word::{Span, Word};
+use crate::word::{Span, Value, Word};
 use std::borrow::Cow;
+use std::cell::Cell;
 
 /// A piece of the command as the rules see it.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +20,39 @@ pub struct Piece<'a> {
     /// The word, where the piece is all of it.
     pub word: Option<&'a Word>,
     pub span: Span,
+    /// What was found about it before: rules ask the same of the same words.
+    pub seen: Option<&'a Seen>,
+}
+
+/// Answers about one word that stay the same while a text is judged, two bits for each question.
+#[derive(Debug, Default)]
+pub struct Seen(Cell<u16>);
+
+/// A question about a word whose answer takes a while.
+#[derive(Clone, Copy, Debug)]
+pub enum Question {
+    Outside,
+    RootOrHome,
+    System,
+    Device,
+    GitInternal,
+    Secret,
+    Private,
+    Temporary,
+}
+
+impl Piece<'_> {
+    /// The answer, found only once.
+    pub fn once(&self, question: Question, answer: impl FnOnce() -> bool) -> bool {
+        let Some(Seen(bits)) = self.seen else { return answer() };
+        let known: u16 = 1 << (2 * question as u16);
+        let yes = known << 1;
+        if bits.get() & known == 0 {
+            let found = if answer() { yes } else { 0 };
+            bits.set(bits.get() | known | found);
+        }
+        bits.get() & yes != 0
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +67,12 @@ pub struct Given<'a> {
 #[derive(Debug)]
 pub struct Facts<'a> {
     pub simple: &'a Simple,
+    /// What the tables have under its name.
+    pub row: Option<&'static Row>,
     pub program: Option<&'a Program>,
     /// The program's base name; empty when there is none or it is unknown.
     pub name: &'a str,
-    pub words: Vec<Piece<'a>>,
+    pub words: &'a [Piece<'a>],
     pub options: Vec<Given<'a>>,
     pub operands: Vec<Piece<'a>>,
     /// Files it would write and read, variables it sets, code it carries.
@@ -43,15 +82,30 @@ pub struct Facts<'a> {
     pub code: Vec<Piece<'a>>,
 }
 
-/// What each word looks like, kept apart so that facts can borrow it.
-pub fn pictures(simple: &Simple) -> Vec<Cow<'_, str>> {
-    let picture = |word| match word {
-        &Word { value: crate::word::Value::Known(ref text) | crate::word::Value::Glob(ref text), .. } => {
-            Cow::Borrowed(text.as_str())
-        }
-        word => Cow::Owned(word.picture()),
-    };
-    simple.argv.iter().map(picture).collect()
+/// Reads every command once. What words with unknown parts look like is kept apart, so that facts can borrow it.
+pub fn with_facts<T>(all: &[Simple], own: Option<&Rules>, work: impl FnOnce(&[Facts<'_>]) -> T) -> T {
+    let words = || all.iter().flat_map(|simple| &simple.argv);
+    let pictures: Vec<String> = words().filter(|word| word.is_dynamic()).map(Word::picture).collect();
+    let mut unknown = pictures.iter();
+    let seen: Vec<Seen> = words().map(|_| Seen::default()).collect();
+    let mut seen = seen.iter();
+    let pieces: Vec<Piece<'_>> = words()
+        .map(|word| {
+            let text = match &word.value {
+                Value::Known(text) | Value::Glob(text) => text.as_str(),
+                Value::Dynamic(_) => unknown.next().map_or("", String::as_str),
+            };
+            Piece { text, word: Some(word), span: word.span, seen: seen.next() }
+        })
+        .collect();
+    let mut rest = pieces.as_slice();
+    let mut facts: Vec<Facts<'_>> = Vec::with_capacity(all.len());
+    for simple in all {
+        let (words, after) = rest.split_at_checked(simple.argv.len()).unwrap_or((rest, &[]));
+        rest = after;
+        facts.push(Facts::read(simple, words, own));
+    }
+    work(&facts)
 }
 
 /// The last part of a path, without what Windows adds.
@@ -61,17 +115,14 @@ pub fn base_name(path: &str) -> &str {
 }
 
 impl<'a> Facts<'a> {
-    pub fn read(simple: &'a Simple, pictures: &'a [Cow<'a, str>], program: Option<&'a Program>) -> Self {
-        let words: Vec<Piece<'a>> = simple
-            .argv
-            .iter()
-            .zip(pictures)
-            .map(|(word, text)| Piece { text, word: Some(word), span: word.span })
-            .collect();
+    fn read(simple: &'a Simple, words: &'a [Piece<'a>], own: Option<&'a Rules>) -> Self {
         let name = words.first().map_or("", |word| base_name(word.text));
+        let row = table::row(name);
+        let described = || row.and_then(Row::program).or_else(|| family_program(name));
         let mut facts = Self {
             simple,
-            program,
+            row,
+            program: own.and_then(|own| own.programs.get(name)).or_else(described),
             name,
             words,
             options: Vec::new(),
@@ -138,7 +189,7 @@ impl<'a> Facts<'a> {
     fn read_key(&mut self, piece: Piece<'a>) -> bool {
         match piece.text.split_once('=') {
             Some((name, value)) => {
-                let value = Some(Piece { text: value, word: None, span: piece.span });
+                let value = Some(Piece { text: value, word: None, span: piece.span, seen: None });
                 self.options.push(Given { name, short: false, value, span: piece.span });
             }
             None => self.operands.push(piece),
@@ -153,7 +204,7 @@ impl<'a> Facts<'a> {
             return false;
         }
         if let Some((name, value)) = name.split_once('=') {
-            let value = Some(Piece { text: value, word: None, span: piece.span });
+            let value = Some(Piece { text: value, word: None, span: piece.span, seen: None });
             self.options.push(Given { name, short: false, value, span: piece.span });
             return false;
         }
@@ -165,7 +216,7 @@ impl<'a> Facts<'a> {
 
     fn read_long(&mut self, long: &'a str, piece: Piece<'a>, next: Option<Piece<'a>>) -> bool {
         if let Some((name, value)) = long.split_once('=') {
-            let value = Some(Piece { text: value, word: None, span: piece.span });
+            let value = Some(Piece { text: value, word: None, span: piece.span, seen: None });
             self.options.push(Given { name, short: false, value, span: piece.span });
             return false;
         }
@@ -179,7 +230,8 @@ impl<'a> Facts<'a> {
         while let Some(letter) = rest.chars().next() {
             let (name, after) = rest.split_at(letter.len_utf8());
             if self.takes(name, 1) {
-                let inside = (!after.is_empty()).then_some(Piece { text: after, word: None, span: piece.span });
+                let inside =
+                    (!after.is_empty()).then_some(Piece { text: after, word: None, span: piece.span, seen: None });
                 let value = inside.or(next);
                 self.options.push(Given { name, short: true, value, span: piece.span });
                 return inside.is_none() && next.is_some();
@@ -222,7 +274,7 @@ impl<'a> Facts<'a> {
     }
 
     pub fn has_trait(&self, which: Trait) -> bool {
-        self.program.is_some_and(|program| program.traits.contains(&which))
+        self.program.is_some_and(|program| program.traits.has(which))
     }
 
     /// The files named by a list such as `["operands", "-o"]`.
@@ -272,10 +324,10 @@ impl<'a> Facts<'a> {
                 // A redirection's picture is only borrowed where the word is whole; what is known before the
                 // unknown part decides the rest.
                 let text = match &word.value {
-                    crate::word::Value::Known(text) | crate::word::Value::Glob(text) => text.as_str(),
-                    crate::word::Value::Dynamic(dynamic) => dynamic_path(dynamic),
+                    Value::Known(text) | Value::Glob(text) => text.as_str(),
+                    Value::Dynamic(dynamic) => dynamic_path(dynamic),
                 };
-                found.push(Piece { text, word: Some(word), span: word.span });
+                found.push(Piece { text, word: Some(word), span: word.span, seen: None });
             }
         }
         found
@@ -287,12 +339,12 @@ impl<'a> Facts<'a> {
         for assignment in &self.simple.assignments {
             let (text, word) = match &assignment.value {
                 Some(word) => match &word.value {
-                    crate::word::Value::Known(text) | crate::word::Value::Glob(text) => (text.as_str(), Some(word)),
-                    crate::word::Value::Dynamic(dynamic) => (dynamic.prefix.as_str(), Some(word)),
+                    Value::Known(text) | Value::Glob(text) => (text.as_str(), Some(word)),
+                    Value::Dynamic(dynamic) => (dynamic.prefix.as_str(), Some(word)),
                 },
                 None => ("", None),
             };
-            found.push((&assignment.name, Piece { text, word, span: assignment.span }));
+            found.push((&assignment.name, Piece { text, word, span: assignment.span, seen: None }));
         }
         if matches!(self.name, "env" | "export" | "declare" | "typeset" | "local" | "readonly" | "sudo" | "doas") {
             for piece in self.words.iter().skip(1) {
@@ -303,7 +355,7 @@ impl<'a> Facts<'a> {
                     continue;
                 };
                 if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-                    found.push((name, Piece { text: value, word: piece.word, span: piece.span }));
+                    found.push((name, Piece { text: value, word: piece.word, span: piece.span, seen: None }));
                 }
             }
         }
@@ -319,7 +371,7 @@ impl<'a> Facts<'a> {
             let span = self.simple.span;
             let mut add = |text: &'a Option<String>| {
                 if let Some(text) = text {
-                    found.push(Piece { text, word: None, span });
+                    found.push(Piece { text, word: None, span, seen: None });
                 }
             };
             if let Stdin::Here(here) = &self.simple.stdin {

@@ -2,98 +2,79 @@
 
 use super::Scope;
 use super::checks;
-use super::facts::{Facts, Piece};
+use super::facts::{Facts, Given, Piece};
 use super::paths::fits;
-use super::rule::{Rule, Tests};
+use super::rule::{Condition, Tests};
 use super::test::passes;
+use super::words::Heads;
 use crate::word::Span;
 
 /// Where the rule speaks, if it does: the word that says most.
-pub fn matches(rule: &Rule, facts: &Facts<'_>, scope: &Scope<'_>) -> Option<Span> {
+pub fn matches(conditions: &[Condition], facts: &Facts<'_>, scope: &Scope<'_>) -> Option<Span> {
     let mut at = facts.start();
-    let consumed = if rule.subcommand.is_empty() {
-        0
-    } else {
-        let (consumed, span) = rule.subcommand.iter().find_map(|path| subcommand(path, facts))?;
-        at = span;
-        consumed
+    let mut consumed = 0;
+    let some = |tests: &Tests, pieces: &[Piece<'_>]| {
+        pieces.iter().find(|piece| passes(tests, piece, scope)).map(|piece| piece.span)
     };
-    for option in rule.none.iter() {
-        if facts.option_exactly(option).is_some() {
-            return None;
+    for condition in conditions {
+        let operands = facts.operands.get(consumed..).unwrap_or_default();
+        match condition {
+            Condition::Subcommand(paths, heads) => {
+                if !heads.meet(Heads::of(operands.first()?.text)) {
+                    return None;
+                }
+                (consumed, at) = paths.iter().find_map(|path| subcommand(path, facts))?;
+            }
+            Condition::Without(options) => {
+                if options.iter().any(|option| facts.option_exactly(option).is_some()) {
+                    return None;
+                }
+            }
+            Condition::All(options) => {
+                for option in options.iter() {
+                    at = facts.option(option)?.span;
+                }
+            }
+            Condition::Any(options) => at = options.iter().find_map(|option| facts.option(option))?.span,
+            Condition::Value(options, tests) => {
+                let asked = |given: &&Given<'_>| {
+                    options.iter().any(|names| names.split('|').any(|name| facts.spells(given, name, true)))
+                };
+                let mut values = facts.options.iter().filter(asked).filter_map(|given| given.value);
+                at = values.find(|value| passes(tests, value, scope))?.span;
+            }
+            Condition::Bare => {
+                if !operands.is_empty() || facts.simple.more_arguments {
+                    return None;
+                }
+            }
+            Condition::Operand(tests) => at = some(tests, operands)?,
+            Condition::First(tests) => at = some(tests, operands.get(..1).unwrap_or_default())?,
+            Condition::Last(tests) => at = some(tests, operands.last().map_or(&[], std::slice::from_ref))?,
+            Condition::Source(tests) => at = some(tests, operands.split_last().map_or(&[], |(_, before)| before))?,
+            Condition::Argument(tests) => at = some(tests, facts.words.get(1..).unwrap_or_default())?,
+            Condition::NoOperand(tests) => {
+                if some(tests, operands).is_some() {
+                    return None;
+                }
+            }
+            Condition::Writes(tests) => at = some(tests, &facts.writes)?,
+            Condition::Reads(tests) => at = some(tests, &facts.reads)?,
+            Condition::Assigns(names, tests) => {
+                let sets = |(name, piece): &&(&str, Piece<'_>)| {
+                    names.iter().any(|pattern| fits(pattern, name)) && (tests.is_empty() || passes(tests, piece, scope))
+                };
+                at = facts.assignments.iter().find(sets)?.1.span;
+            }
+            Condition::Code(tests) => at = some(tests, &facts.code)?,
+            Condition::Check(check) => at = checks::holds(*check, facts, scope)?,
         }
     }
-    for option in rule.all.iter() {
-        at = facts.option(option)?.span;
-    }
-    if !rule.any.is_empty() {
-        at = rule.any.iter().find_map(|option| facts.option(option))?.span;
-    }
-    if !rule.value_of.is_empty() {
-        let value = |piece: &Piece<'_>| passes(&rule.value, piece, scope);
-        let given = facts.options.iter().filter(|given| {
-            rule.value_of.iter().any(|names| names.split('|').any(|name| facts.spells(given, name, true)))
-        });
-        at = given.filter_map(|given| given.value).find(value)?.span;
-    }
-    let operands = facts.operands.get(consumed..).unwrap_or_default();
-    if rule.bare && (!operands.is_empty() || facts.simple.more_arguments) {
-        return None;
-    }
-    let some = |tests: &Tests, pieces: &[Piece<'_>], at: &mut Span| {
-        if tests.is_empty() {
-            return true;
-        }
-        let found = pieces.iter().find(|piece| passes(tests, piece, scope));
-        if let Some(piece) = found {
-            *at = piece.span;
-        }
-        found.is_some()
-    };
-    let (before_last, last) = match operands.split_last() {
-        Some((last, before)) => (before, std::slice::from_ref(last)),
-        None => (operands, operands),
-    };
-    let found = some(&rule.operand, operands, &mut at)
-        && some(&rule.also, operands, &mut at)
-        && some(&rule.first, operands.get(..1).unwrap_or_default(), &mut at)
-        && some(&rule.last, last, &mut at)
-        && some(&rule.source, before_last, &mut at)
-        && some(&rule.argument, facts.words.get(1..).unwrap_or_default(), &mut at);
-    if !found || operands.iter().any(|piece| passes(&rule.not_operand, piece, scope)) {
-        return None;
-    }
-    let touches = (rule.writes.is_empty() || some(&rule.writes, &facts.writes, &mut at))
-        && (rule.reads.is_empty() || some(&rule.reads, &facts.reads, &mut at));
-    if !touches {
-        return None;
-    }
-    if !rule.assign.is_empty() {
-        let named = |name: &str| rule.assign.iter().any(|pattern| fits(pattern, name));
-        let fits = |(name, piece): &(&str, Piece<'_>)| {
-            named(name) && (rule.assigned.is_empty() || passes(&rule.assigned, piece, scope))
-        };
-        at = facts.assignments.iter().find(|assignment| fits(assignment))?.1.span;
-    }
-    if !(rule.code.is_empty() && rule.code_also.is_empty()) {
-        let code = &facts.code;
-        if !(some(&rule.code, code, &mut at) && some(&rule.code_also, code, &mut at)) {
-            return None;
-        }
-    }
-    match rule.check {
-        Some(check) => checks::holds(check, facts, scope),
-        None => Some(at),
-    }
+    Some(at)
 }
 
 /// How many operands a path such as `stash drop|clear` takes, when it leads here.
 fn subcommand(path: &str, facts: &Facts<'_>) -> Option<(usize, Span)> {
-    // Most paths are somewhere else: no need to take them apart.
-    let first = facts.operands.first()?.text.as_bytes().first()?;
-    if !path.contains('*') && !starts_some_word(path.as_bytes(), *first) {
-        return None;
-    }
     let mut position = 0;
     let mut at = facts.start();
     let mut anywhere = false;
@@ -113,18 +94,4 @@ fn subcommand(path: &str, facts: &Facts<'_>) -> Option<(usize, Span)> {
         anywhere = false;
     }
     Some((position, at))
-}
-
-/// Whether one of the alternatives of the path's first step starts with this byte.
-fn starts_some_word(path: &[u8], first: u8) -> bool {
-    let mut start = true;
-    for byte in path {
-        match byte {
-            b' ' => return false,
-            b'|' => start = true,
-            byte if start && *byte == first => return true,
-            _ => start = false,
-        }
-    }
-    false
 }

@@ -2,6 +2,7 @@
 
 use super::Scope;
 use super::facts::Piece;
+use super::words::{Heads, Test};
 use crate::word::{Dynamic, Source, Value};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +20,61 @@ pub enum Base {
 #[derive(Debug)]
 pub struct Path<'a> {
     pub base: Base,
-    pub parts: Vec<&'a str>,
+    pub parts: Parts<'a>,
     /// Leaves the folder it starts in.
     pub escapes: bool,
     text: &'a str,
+    /// What the parts begin with: most entries are out at once.
+    heads: Heads,
+}
+
+/// How many parts nearly every path has at most.
+const FEW: usize = 12;
+
+/// The parts of a path; no memory is asked for while they are few.
+#[derive(Debug, Default)]
+pub struct Parts<'a> {
+    few: [&'a str; FEW],
+    /// Used of `few`, from the first that is not skipped.
+    len: usize,
+    skipped: usize,
+    /// All of them, once they are many.
+    many: Vec<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    fn push(&mut self, part: &'a str) {
+        match self.few.get_mut(self.len) {
+            Some(place) if self.many.is_empty() => {
+                *place = part;
+                self.len += 1;
+            }
+            _ => {
+                if self.many.is_empty() {
+                    self.many.extend(self.few);
+                    self.len = 0;
+                }
+                self.many.push(part);
+            }
+        }
+    }
+
+    fn pop(&mut self) -> Option<&'a str> {
+        if let Some(part) = self.many.pop() {
+            return Some(part);
+        }
+        self.len = self.len.checked_sub(1)?;
+        self.few.get(self.len).copied()
+    }
+}
+
+impl<'a> std::ops::Deref for Parts<'a> {
+    type Target = [&'a str];
+
+    fn deref(&self) -> &[&'a str] {
+        let all = if self.many.is_empty() { self.few.get(..self.len).unwrap_or_default() } else { &self.many };
+        all.get(self.skipped..).unwrap_or_default()
+    }
 }
 
 const NONE: &str = "";
@@ -35,7 +87,7 @@ impl<'a> Path<'a> {
             _ => None,
         };
         let (base, rest) = base(text, dynamic);
-        let mut path = Self { base, parts: Vec::new(), escapes: false, text };
+        let mut path = Self { base, parts: Parts::default(), escapes: false, text, heads: Heads::NONE };
         for part in rest.split('/') {
             match part {
                 "" | "." => {}
@@ -52,6 +104,7 @@ impl<'a> Path<'a> {
             }
         }
         path.find_home();
+        path.heads = path.parts.iter().fold(Heads::NONE, |heads, part| heads.or(Heads::of_part(part)));
         path
     }
 
@@ -60,29 +113,43 @@ impl<'a> Path<'a> {
         if self.base != Base::Root {
             return;
         }
-        let inside = match self.parts.as_slice() {
+        let inside = match &*self.parts {
             ["root", ..] => 1,
             ["home" | "Users", user, ..] if *user != "*" => 2,
             ["var", "root", ..] => 2,
             _ => return,
         };
         self.base = Base::Home;
-        self.parts.drain(..inside);
+        self.parts.skipped = inside;
     }
 
     pub fn name(&self) -> &'a str {
         self.parts.last().copied().unwrap_or(NONE)
     }
 
+    /// Whether its last part is one of the names of a test `name`; a pattern such as `*.json` names no file.
+    pub fn is_named(&self, test: &Test) -> bool {
+        let name = self.name();
+        let vague = name.find(['*', '?', '[']).is_some_and(|at| at < 2);
+        test.heads.meet(Heads::of(name)) && !vague && test.words.iter().any(|entry| fits(entry, name))
+    }
+
+    /// Whether it is, or lies below, one of the places of a test `under`.
+    pub fn is_under_one(&self, test: &Test) -> bool {
+        // Nothing but an anchor is beside its own heads: `/` and `~` are tested as entries.
+        (self.heads.meet(test.heads) || test.heads == Heads::ANY) && test.words.iter().any(|entry| self.is_under(entry))
+    }
+
     /// Equal to, or below, an entry such as `~/.ssh` or `/etc/cron.*`.
     pub fn is_under(&self, entry: &str) -> bool {
-        let (base, rest) = if let Some(rest) = entry.strip_prefix('~') {
-            (Base::Home, rest)
-        } else if entry.starts_with('/') {
-            (Base::Root, entry)
-        } else {
-            (Base::Relative, entry)
+        let (base, rest) = match entry.as_bytes().first() {
+            Some(b'~') => (Base::Home, entry.get(2..).unwrap_or(NONE)),
+            Some(b'/') => (Base::Root, entry.get(1..).unwrap_or(NONE)),
+            _ => (Base::Relative, entry),
         };
+        if !rest.is_empty() && !self.heads.meet(Heads::of(rest)) {
+            return false;
+        }
         if base == Base::Relative {
             // Anywhere: `.git/hooks` also in `/repo/.git/hooks/x` and in `~/x/.git/hooks`.
             return (0..self.parts.len()).any(|at| begins(self.parts.get(at..).unwrap_or_default(), rest));
@@ -97,7 +164,7 @@ impl<'a> Path<'a> {
         let all = |part: &str| {
             !part.is_empty() && part.chars().all(|c| matches!(c, '*' | '.' | '?' | '[' | ']' | '!' | '{' | '}' | ','))
         };
-        match (self.base, self.parts.as_slice()) {
+        match (self.base, &*self.parts) {
             (Base::Root | Base::Home, []) => true,
             (Base::Root | Base::Home, [only]) if all(only) => true,
             (Base::Root, [top]) => TOPS.contains(top),
@@ -109,7 +176,7 @@ impl<'a> Path<'a> {
     }
 
     pub fn is_system(&self) -> bool {
-        let (Base::Root, [top, rest @ ..]) = (self.base, self.parts.as_slice()) else {
+        let (Base::Root, [top, rest @ ..]) = (self.base, &*self.parts) else {
             return false;
         };
         match (*top, rest) {
@@ -126,7 +193,7 @@ impl<'a> Path<'a> {
     }
 
     pub fn is_temporary(&self) -> bool {
-        match (self.base, self.parts.as_slice()) {
+        match (self.base, &*self.parts) {
             (Base::Root, ["tmp", ..] | ["var", "tmp", ..] | ["dev", "shm", ..] | ["private", "tmp", ..]) => true,
             _ => self.text.starts_with("$TMPDIR") || self.text.starts_with("$TEMP"),
         }
@@ -134,7 +201,7 @@ impl<'a> Path<'a> {
 
     /// A disk, or the memory.
     pub fn is_device(&self) -> bool {
-        let (Base::Root, ["dev", name, ..]) = (self.base, self.parts.as_slice()) else {
+        let (Base::Root, ["dev", name, ..]) = (self.base, &*self.parts) else {
             return false;
         };
         const STARTS: &[&str] = &[
@@ -257,7 +324,6 @@ fn inside(text: &str, workspace: &str) -> bool {
 
 /// The parts start with those of an entry.
 fn begins(parts: &[&str], entry: &str) -> bool {
-    let entry = entry.strip_prefix('/').unwrap_or(entry);
     let (wanted, part) = (entry.as_bytes().first(), parts.first().and_then(|part| part.as_bytes().first()));
     let plain = |byte: Option<&u8>| !matches!(byte, Some(b'*' | b'?' | b'['));
     if wanted != part && plain(wanted) && plain(part) && wanted.is_some() {

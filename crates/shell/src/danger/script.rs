@@ -1,13 +1,15 @@
 //! What several commands of one text do together.
 
-use super::facts::{Facts, Piece, base_name, pictures};
+use super::facts::{Facts, Piece, base_name};
 use super::paths::{Base, Path};
-use super::rule::{ScriptCheck, Trait};
+
 use super::secrets::is_private;
 use super::shells::starts_shell;
+use super::words::{ScriptCheck, Trait};
 use super::{Scope, find_program};
 use crate::command::{RedirectKind, Simple, Stdin, Target};
 use crate::word::{Source, Span, Value};
+use std::collections::HashSet;
 
 /// Where the check speaks.
 pub fn holds(check: ScriptCheck, all: &[Facts<'_>], scope: &Scope<'_>) -> Option<Span> {
@@ -23,21 +25,16 @@ pub fn holds(check: ScriptCheck, all: &[Facts<'_>], scope: &Scope<'_>) -> Option
     }
 }
 
-/// Whether one command by itself can be what these checks look for.
-pub fn may_speak_of(simple: &Simple) -> bool {
-    let name = simple.argv.first().and_then(crate::word::Word::known).map_or("", base_name);
-    simple.place.deferred || matches!(name, "eval" | "hash" | "enable" | "alias")
-}
-
-/// Facts about every command, once.
-pub fn with_facts<T>(all: &[Simple], work: impl FnOnce(&[Facts<'_>]) -> T) -> T {
-    let texts: Vec<_> = all.iter().map(pictures).collect();
-    let facts: Vec<Facts<'_>> = all
-        .iter()
-        .zip(&texts)
-        .map(|(simple, texts)| Facts::read(simple, texts, texts.first().and_then(|text| find_program(base_name(text)))))
-        .collect();
-    work(&facts)
+/// Whether these commands can be what the checks look for: a single one hardly ever is.
+pub fn may_speak_of(all: &[Simple]) -> bool {
+    match all {
+        [] => false,
+        [only] => {
+            let name = only.argv.first().and_then(crate::word::Word::known).map_or("", base_name);
+            only.place.deferred || matches!(name, "eval" | "hash" | "enable" | "alias")
+        }
+        _ => true,
+    }
 }
 
 fn strip(text: &str) -> &str {
@@ -49,13 +46,13 @@ fn written_then_run(all: &[Facts<'_>], filler: Trait) -> Option<Span> {
     if !all.iter().any(|facts| facts.has_trait(filler)) {
         return None;
     }
-    let mut written: Vec<&str> = Vec::new();
+    let mut written: HashSet<&str> = HashSet::new();
     for facts in all {
         // Running comes after writing, so what is written is known when it is run.
         if let Some(span) = runs_one_of(facts, &written) {
             return Some(span);
         }
-        let fed = matches!(&facts.simple.stdin, Stdin::Pipe(from) if from.iter().any(|name| find_program(base_name(name)).is_some_and(|program| program.traits.contains(&filler))));
+        let fed = matches!(&facts.simple.stdin, Stdin::Pipe(from) if from.iter().any(|name| find_program(base_name(name)).is_some_and(|program| program.traits.has(filler))));
         let descriptor = facts.name == "exec" || facts.words.is_empty();
         if facts.has_trait(filler) || fed || descriptor {
             written.extend(facts.writes.iter().map(|piece| strip(piece.text)));
@@ -71,36 +68,36 @@ fn written_then_run(all: &[Facts<'_>], filler: Trait) -> Option<Span> {
                     .unwrap_or(piece.text)
                     .trim_end_matches('/')
                     .trim_end_matches(".git");
-                written.push(path.rsplit('/').next().unwrap_or(path));
+                written.insert(path.rsplit('/').next().unwrap_or(path));
             }
         }
         if matches!(facts.name, "mv" | "cp" | "install" | "ln")
             && let [from, to] = facts.operands.as_slice()
-            && written.contains(&strip(from.text))
+            && written.contains(strip(from.text))
         {
-            written.push(strip(to.text));
+            written.insert(strip(to.text));
         }
     }
     None
 }
 
-fn runs_one_of(facts: &Facts<'_>, written: &[&str]) -> Option<Span> {
+fn runs_one_of(facts: &Facts<'_>, written: &HashSet<&str>) -> Option<Span> {
     if written.is_empty() {
         return None;
     }
     let is_written = |piece: &Piece<'_>| {
         let text = strip(piece.text);
-        !text.is_empty()
-            && written
-                .iter()
-                .any(|file| text == *file || (text.rsplit('/').next() == Some(file) && text.starts_with('/')))
+        let name = text.starts_with('/').then(|| text.rsplit('/').next().unwrap_or(text));
+        !text.is_empty() && (written.contains(text) || name.is_some_and(|name| written.contains(name)))
     };
     let program = facts.words.first()?;
-    if (program.text.contains('/') && is_written(program))
-        || (program.text.contains('/')
-            && written.iter().any(|file| strip(program.text).starts_with(&format!("{file}/"))))
-    {
-        return Some(program.span);
+    if program.text.contains('/') {
+        let path = strip(program.text);
+        // A file of a folder that was fetched as a whole.
+        let mut folders = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+        if is_written(program) || folders.any(|folder| written.contains(folder)) {
+            return Some(program.span);
+        }
     }
     let runs = facts.has_trait(Trait::Shell)
         || facts.has_trait(Trait::Interpreter)
@@ -131,19 +128,28 @@ fn tells_secrets(facts: &Facts<'_>) -> bool {
 
 /// Secrets through a pipe or a substitution into a program that can carry them away.
 fn secrets_sent(all: &[Facts<'_>]) -> Option<Span> {
-    let secret: Vec<&Facts<'_>> = all.iter().filter(|facts| tells_secrets(facts)).collect();
-    if secret.is_empty() {
+    if !all.iter().any(|facts| facts.has_trait(Trait::Sends)) {
         return None;
     }
+    let secret = || all.iter().filter(|facts| tells_secrets(facts));
+    let tellers: HashSet<&str> = secret().map(|facts| facts.name).collect();
+    if tellers.is_empty() {
+        return None;
+    }
+    let substituted = secret().any(|facts| facts.simple.place.substitution);
     all.iter().filter(|facts| facts.has_trait(Trait::Sends)).find_map(|facts| {
-        if matches!(&facts.simple.stdin, Stdin::Pipe(from) if from.iter().any(|name| secret.iter().any(|teller| teller.name == base_name(name)))) {
+        if matches!(&facts.simple.stdin, Stdin::Pipe(from) if from.iter().any(|name| tellers.contains(base_name(name))))
+        {
             return Some(facts.start());
         }
-        if !secret.iter().any(|teller| teller.simple.place.substitution) {
+        if !substituted {
             return None;
         }
         let carries = |piece: &&Piece<'_>| match piece.word.map(|word| &word.value) {
-            Some(Value::Dynamic(dynamic)) => dynamic.sources.iter().any(|source| matches!(source, Source::Output | Source::BoundedOutput | Source::Process)),
+            Some(Value::Dynamic(dynamic)) => dynamic
+                .sources
+                .iter()
+                .any(|source| matches!(source, Source::Output | Source::BoundedOutput | Source::Process)),
             _ => false,
         };
         facts.words.iter().skip(1).find(carries).map(|piece| piece.span)
@@ -203,11 +209,13 @@ fn fork_bomb(all: &[Facts<'_>]) -> Option<Span> {
         }
         Stdin::Inherited | Stdin::File | Stdin::Here(_) => false,
     };
+    let called: HashSet<&str> =
+        all.iter().filter(|facts| !facts.simple.place.deferred).map(|facts| facts.name).collect();
     let starts_itself = |facts: &&Facts<'_>| {
         let deferred = facts.simple.place.deferred
             && facts.simple.place.background
             && (facts.program.is_none() || facts.name == ":");
-        deferred && all.iter().any(|other| other.name == facts.name && !other.simple.place.deferred)
+        deferred && called.contains(facts.name)
     };
     all.iter().find(feeds_itself).or_else(|| all.iter().find(starts_itself)).map(Facts::start)
 }
@@ -226,6 +234,9 @@ fn shadow(all: &[Facts<'_>]) -> Option<Span> {
     })
 }
 
+/// So many files with a shell in them are a danger without a look at who uses them.
+const MAX_PLANTED: usize = 16;
+
 /// A text that starts a shell goes into a file, and another program is then told of that file.
 fn planted_code(all: &[Facts<'_>]) -> Option<Span> {
     let starts = |text: &str| {
@@ -233,6 +244,9 @@ fn planted_code(all: &[Facts<'_>]) -> Option<Span> {
     };
     let mut planted: Vec<&str> = Vec::new();
     for facts in all {
+        if planted.len() > MAX_PLANTED {
+            return Some(facts.start());
+        }
         let uses = |text: &str| planted.iter().any(|file| text.contains(file));
         let data = facts.has_trait(Trait::Prints) || matches!(facts.name, "cat" | "head" | "less" | "bat" | "tee");
         if !data && !planted.is_empty() {

@@ -30,7 +30,16 @@ pub fn is_shell(name: &str) -> bool {
 pub fn starts_shell(text: &str) -> bool {
     const PATHS: &[&str] =
         &["/bin/sh", "/bin/bash", "/bin/zsh", "/bin/dash", "/bin/ash", "/bin/ksh", "/usr/bin/env sh", "/bin/busybox"];
-    let paths: &[&str] = if text.contains("bin/") { PATHS } else { &[] };
+    // Nearly every word is out here: a shell is named by a path, or has an option after it.
+    let (mut slash, mut blank) = (false, false);
+    for byte in text.bytes() {
+        slash |= byte == b'/';
+        blank |= byte.is_ascii_whitespace() || !byte.is_ascii();
+    }
+    if !slash && !blank {
+        return false;
+    }
+    let paths: &[&str] = if slash && text.contains("bin/") { PATHS } else { &[] };
     for path in paths {
         for (at, _) in text.match_indices(path) {
             let before = text.get(..at).unwrap_or("");

@@ -1,26 +1,56 @@
 //! The built-in rules and programs: constant tables made by the build script, found by program name.
 
-use super::rule::{Check, Dialect, Kind, Program, Rule, ScriptCheck, Test, Trait};
+use super::does::Known;
+use super::effect::{Effects, Reversibility};
+use super::format::Place;
+use super::rule::{Condition, Does, Program, Rule, Speaks, Traits};
+use super::words::{Check, Dialect, Heads, Kind, ScriptCheck, Test};
 use std::borrow::Cow;
 
 include!(concat!(env!("OUT_DIR"), "/dangers.rs"));
 
-fn rows(key: &str) -> &'static [u16] {
-    RULES_OF
-        .binary_search_by(|(name, _)| (*name).cmp(key))
-        .ok()
-        .and_then(|at| RULES_OF.get(at))
-        .map_or(&[], |(_, rows)| rows)
+/// What is known under one program's name.
+#[derive(Debug)]
+pub struct Row {
+    name: &'static str,
+    /// Where in `PROGRAMS`.
+    program: Option<u16>,
+    /// Where in `RULES`.
+    rules: &'static [u16],
+    pub known: &'static [Known],
 }
 
-/// Rules under a program's name, or under a key such as `(writes)`.
-pub fn rules(key: &str) -> impl Iterator<Item = &'static Rule> {
-    rows(key).iter().filter_map(|at| RULES.get(usize::from(*at)))
+pub fn row(name: &str) -> Option<&'static Row> {
+    ROWS.binary_search_by(|row| row.name.cmp(name)).ok().and_then(|at| ROWS.get(at))
+}
+
+fn numbered(rules: &'static [u16]) -> impl Iterator<Item = &'static Rule> {
+    rules.iter().filter_map(|at| RULES.get(usize::from(*at)))
+}
+
+impl Row {
+    pub fn rules(&self) -> impl Iterator<Item = &'static Rule> + use<> {
+        numbered(self.rules)
+    }
+
+    pub fn program(&self) -> Option<&'static Program> {
+        PROGRAMS.get(usize::from(self.program?))
+    }
+}
+
+/// Rules for any program that does this.
+pub fn at(place: Place) -> impl Iterator<Item = &'static Rule> {
+    numbered(match place {
+        Place::Any => ANY,
+        Place::Assign => ASSIGN,
+        Place::Writes => WRITES,
+        Place::Reads => READS,
+        Place::Script => SCRIPT,
+    })
 }
 
 pub fn program(name: &str) -> Option<&'static Program> {
-    let at = PROGRAM_OF.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
-    PROGRAMS.get(usize::from(PROGRAM_OF.get(at)?.1))
+    row(name)?.program()
 }
 
 /// Other names to look under: `python` for `python3.12`, `mkfs.*` for `mkfs.ext4`.

@@ -1,12 +1,13 @@
 //! The named tests of a rule: what one word or one text is.
 
 use super::Scope;
-use super::facts::{Piece, base_name};
+use super::facts::{Piece, Question, base_name};
 use super::modes::{is_setuid_mode, is_whole_mount, is_world_mode, is_zero_mode};
-use super::paths::{Path, fits};
-use super::rule::{Kind, Test, Tests};
-use super::secrets::{is_private, is_secret, is_vague};
+use super::paths::Path;
+use super::rule::Tests;
+use super::secrets::{is_private, is_secret};
 use super::shells::{first_word, is_command, is_escape, is_git_setting, is_shell, starts_shell};
+use super::words::{Heads, Kind, Test};
 use super::{code, sql};
 use crate::word::{Dynamic, Source, Value};
 
@@ -21,35 +22,24 @@ fn one(test: &Test, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
     match test.kind {
         Kind::Any => true,
         Kind::Nonempty => !text.is_empty() || is_dynamic(piece),
-        Kind::Is => words.any(|word: &str| text == word),
-        Kind::Starts => words.any(|word| text.starts_with(word)),
+        Kind::Is => test.heads.meet(first(text)) && words.any(|word: &str| text == word),
+        Kind::Starts => test.heads.meet(first(text)) && words.any(|word| text.starts_with(word)),
         Kind::Ends => words.any(|word| text.ends_with(word)),
         Kind::Has => words.any(|word| text.contains(word)),
         Kind::Token => words.any(|word| code::has_token(text, word)),
         Kind::IgnoreCase => words.any(|word| text.eq_ignore_ascii_case(word)),
-        Kind::Under => {
-            is_path(text) && {
-                let path = Path::read(piece);
-                words.any(|entry| path.is_under(entry))
-            }
-        }
-        Kind::Name => {
-            is_path(text) && {
-                let path = Path::read(piece);
-                !is_vague(path.name()) && words.any(|entry| fits(entry, path.name()))
-            }
-        }
-        Kind::Outside => Path::read(piece).is_outside(scope),
-        Kind::RootOrHome => is_path(text) && Path::read(piece).is_root_or_home(),
-        Kind::System => is_path(text) && Path::read(piece).is_system(),
-        Kind::Device => is_path(text) && Path::read(piece).is_device(),
-        Kind::GitInternal => is_path(text) && Path::read(piece).is_git_internal(),
+        Kind::Under => is_path(text) && Path::read(piece).is_under_one(test),
+        Kind::Name => is_path(text) && Path::read(piece).is_named(test),
+        Kind::Outside => piece.once(Question::Outside, || Path::read(piece).is_outside(scope)),
+        Kind::RootOrHome => piece.once(Question::RootOrHome, || is_path(text) && Path::read(piece).is_root_or_home()),
+        Kind::System => piece.once(Question::System, || is_path(text) && Path::read(piece).is_system()),
+        Kind::Device => piece.once(Question::Device, || is_path(text) && Path::read(piece).is_device()),
+        Kind::GitInternal => piece.once(Question::GitInternal, || is_path(text) && Path::read(piece).is_git_internal()),
         Kind::Secret => is_secret(piece),
         Kind::Private => is_private(piece),
-        Kind::UploadsPrivate => {
-            uploaded(text).is_some_and(|path| is_private(&Piece { text: path, word: None, span: piece.span }))
-        }
-        Kind::Temporary => is_path(text) && Path::read(piece).is_temporary(),
+        Kind::UploadsPrivate => uploaded(text)
+            .is_some_and(|path| is_private(&Piece { text: path, word: None, span: piece.span, seen: None })),
+        Kind::Temporary => piece.once(Question::Temporary, || is_path(text) && Path::read(piece).is_temporary()),
         Kind::SearchPath => is_hijacked_path(if is_dynamic(piece) { text.trim_end_matches(':') } else { text }),
         Kind::Url => is_url(text),
         Kind::Remote => is_url(text) || is_remote_path(text),
@@ -79,9 +69,14 @@ fn one(test: &Test, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
     }
 }
 
+fn first(text: &str) -> Heads {
+    Heads(text.as_bytes().first().map_or(0, |byte| 1 << (byte & 127)))
+}
+
 /// Could be a path: one line, no blanks around, not prose.
 pub fn is_path(text: &str) -> bool {
-    !text.is_empty() && text.len() < 4096 && !text.contains(['\n', '"', '\'', ';', '|'])
+    let prose = |byte: u8| matches!(byte, b'\n' | b'"' | b'\'' | b';' | b'|');
+    !text.is_empty() && text.len() < 4096 && !text.bytes().any(prose)
 }
 
 fn dynamic<'a>(piece: &Piece<'a>) -> Option<&'a Dynamic> {
@@ -111,7 +106,7 @@ fn is_embedded(piece: &Piece<'_>) -> bool {
 
 /// Files that a program must not write on the side.
 fn is_protected(file: &str, piece: &Piece<'_>) -> bool {
-    let piece = Piece { text: file, word: None, span: piece.span };
+    let piece = Piece { text: file, word: None, span: piece.span, seen: None };
     let path = Path::read(&piece);
     path.is_system() || path.is_device() || path.is_under("~") || path.is_git_internal()
 }

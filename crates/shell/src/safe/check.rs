@@ -298,7 +298,7 @@ fn less(args: &Args<'_>, told: &mut Told) {
     }
 }
 
-fn forbid(args: &Args<'_>, mark: char, (code, reason): (&str, &str), told: &mut Told) {
+fn forbid(args: &Args<'_>, mark: char, (code, reason): (&'static str, &'static str), told: &mut Told) {
     let values = args.options.iter().filter_map(|given| given.value);
     for piece in args.operands.iter().copied().chain(values) {
         if piece.text.is_none_or(|text| text.contains(mark)) {

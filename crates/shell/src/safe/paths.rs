@@ -114,7 +114,7 @@ impl<'a> Place<'a> {
         let last = self.steps.last()?;
         let reason =
             self.steps.iter().find_map(|step| named(step, touch)).or_else(|| extension(last)).or_else(|| {
-                let heads = Heads::of(&self.steps);
+                let heads = Heads::of(&self.steps, touch);
                 let mut rules = Sensitive::all().iter().filter(|rule| heads.may_begin(rule.head));
                 rules.find(|rule| self.fits(rule, touch)).map(Sensitive::reason)
             })?;
@@ -158,10 +158,10 @@ impl<'a> Place<'a> {
 struct Heads([u64; 4]);
 
 impl Heads {
-    fn of(steps: &[&str]) -> Self {
+    fn of(steps: &[&str], touch: Touch) -> Self {
         let mut heads = Self([0; 4]);
         for step in steps {
-            if is_glob(step) {
+            if is_glob(step) && pointed(step, touch) {
                 return Self([u64::MAX; 4]);
             }
             let byte = step.bytes().next().unwrap_or(0);

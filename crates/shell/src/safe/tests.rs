@@ -91,7 +91,7 @@ fn words(line: &str) -> Vec<Word> {
 }
 
 fn codes(line: &str) -> Vec<String> {
-    judge(&simple(line)).into_iter().map(|reason| reason.code).collect()
+    judge(&simple(line)).into_iter().map(|reason| reason.code.into_owned()).collect()
 }
 
 fn is_safe(line: &str) -> bool {

@@ -1,11 +1,10 @@
 //! The examples in `rules/wrappers.toml`.
 
 use super::*;
-use crate::danger::Scope;
 use crate::walk::{self, Walk};
 
 fn walk(line: &str) -> Walk {
-    walk::walk(line, Scope::default(), None)
+    walk::walk(line)
 }
 
 fn inner_commands(line: &str) -> Vec<String> {

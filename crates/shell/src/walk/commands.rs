@@ -1,7 +1,6 @@
 //! Simple commands: their assignments, words and redirections, and what each of them says.
 
 use crate::command::{Assignment, HereDoc, Redirect, RedirectKind, Simple, Stdin, Target};
-use crate::danger;
 use crate::expand::text::{is_name, split_assignment};
 use crate::parse::{Assign, AssignValue, Command, Part, RedirectOp, Redirection, SimpleNode};
 use crate::reason::{Reason, Risk};
@@ -67,7 +66,7 @@ impl Walker<'_> {
 
     /// Judges a command and everything it runs. A program that is one of several is judged as each of them.
     pub(super) fn start(&mut self, simple: Simple) {
-        if self.full() {
+        if self.full(simple.span) {
             return;
         }
         let programs = match simple.argv.first().map(|word| &word.value) {
@@ -101,7 +100,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Lists the command and asks every layer about it.
+    /// Lists the command and asks the layers that look at one command alone; dangers are for when all are known.
     pub(super) fn emit(&mut self, simple: Simple, unwrapped: Option<&Unwrapped>) -> usize {
         let index = self.out.simples.len();
         let bare = simple.argv.is_empty();
@@ -120,10 +119,6 @@ impl Walker<'_> {
                 reasons.extend(crate::safe::judge(&own));
             }
         }
-        reasons.extend(match self.rules {
-            Some(rules) => danger::judge_with(&simple, &self.scope, rules),
-            None => danger::judge(&simple, &self.scope),
-        });
         let findings = reasons.into_iter().map(|reason| Finding { reason, simple: Some(index) });
         self.out.findings.extend(findings);
         self.out.simples.push(simple);

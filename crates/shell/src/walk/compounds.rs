@@ -14,6 +14,9 @@ const MAX_FEEDERS: usize = 32;
 /// Loops inside each other that are walked twice.
 const MAX_WALKED_TWICE: usize = 2;
 
+/// Words of a loop that are looked at one by one; more count as unknown.
+const MAX_LOOPED: usize = 32;
+
 impl Walker<'_> {
     pub(super) fn list(&mut self, list: &List<'_>, heres: Heres<'_, '_>) {
         for item in &list.items {
@@ -81,7 +84,7 @@ impl Walker<'_> {
     }
 
     pub(super) fn command(&mut self, command: &Command<'_>, heres: Heres<'_, '_>) {
-        if self.full() {
+        if self.full(self.at(command.span)) {
             return;
         }
         if let Kind::Simple(node) = &command.kind {
@@ -242,7 +245,9 @@ impl Walker<'_> {
                 Value::Dynamic(dynamic) => sources.extend(dynamic.sources),
             }
         }
-        if !known.is_empty() {
+        if known.len() > MAX_LOOPED {
+            sources.push(Source::Output);
+        } else if !known.is_empty() {
             sources.push(Source::OneOf(known));
         }
         match sources.is_empty() {

@@ -41,6 +41,14 @@ impl Env {
         self.bindings.iter().rev().find(|(bound, _)| &**bound == name).map(|(_, binding)| &**binding)
     }
 
+    /// The same, where it probably has this place: two states of one shell keep their variables in one order.
+    fn near(&self, at: usize, name: &Rc<str>) -> Option<&Binding> {
+        match self.bindings.get(at) {
+            Some((bound, binding)) if Rc::ptr_eq(bound, name) => Some(binding),
+            _ => self.get(name),
+        }
+    }
+
     pub(crate) fn is_bound(&self, name: &str) -> bool {
         self.overflow || self.get(name).is_some()
     }
@@ -65,15 +73,15 @@ impl Env {
     /// After a branch that may or may not have run: `self` is the state after it, `before` the one without it.
     pub(crate) fn join(&mut self, before: &Self) {
         self.overflow |= before.overflow;
-        for (name, binding) in &mut self.bindings {
-            match before.get(name) {
+        for (at, (name, binding)) in self.bindings.iter_mut().enumerate() {
+            match before.near(at, name) {
                 Some(old) if std::ptr::eq(old, Rc::as_ptr(binding)) => {}
                 Some(old) => *binding = Rc::new(either(old, binding)),
                 None => *binding = Rc::new(binding.maybe(name)),
             }
         }
-        for (name, old) in &before.bindings {
-            if self.get(name).is_none() {
+        for (at, (name, old)) in before.bindings.iter().enumerate() {
+            if self.near(at, name).is_none() {
                 self.bindings.push((name.clone(), Rc::new(old.maybe(name))));
             }
         }

@@ -13,10 +13,11 @@ mod substitutions;
 mod tests;
 mod words;
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use crate::command::{Place, Simple, Stdin, Via};
-use crate::danger::{Rules, Scope};
+use crate::danger;
 use crate::parse::{self, Fault, FaultKind, Here, Parsed};
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::{Span, Word};
@@ -24,8 +25,8 @@ use env::Env;
 
 /// Wrappers inside wrappers.
 pub(crate) const MAX_NESTING: usize = 8;
-/// What one text may unfold into: far over what 16 KiB of honest text holds.
-const MAX_COMMANDS: usize = 20_000;
+/// What one text may unfold into: over what anybody would read.
+const MAX_COMMANDS: usize = 2_000;
 
 /// What walking a text gives.
 #[derive(Debug, Default)]
@@ -71,6 +72,8 @@ pub(crate) struct Constructs {
     pub dangerous_assignment: bool,
     pub shadowing: bool,
     pub unparsable: bool,
+    /// More commands than are listed.
+    pub crowded: bool,
     pub inline_code: bool,
 }
 
@@ -106,8 +109,6 @@ pub(crate) struct Walker<'t> {
     env: Env,
     frame: Frame,
     functions: Vec<String>,
-    scope: Scope<'t>,
-    rules: Option<&'t Rules>,
     out: Walk,
 }
 
@@ -123,7 +124,7 @@ struct Mark {
 /// The heredocs of the text being walked.
 type Heres<'h, 'a> = &'h [Here<'a>];
 
-pub(crate) fn walk<'t>(text: &'t str, scope: Scope<'t>, rules: Option<&'t Rules>) -> Walk {
+pub(crate) fn walk(text: &str) -> Walk {
     let frame = Frame {
         base: Base::Offset(0),
         place: Place::default(),
@@ -135,16 +136,10 @@ pub(crate) fn walk<'t>(text: &'t str, scope: Scope<'t>, rules: Option<&'t Rules>
         carrier: None,
         positional: None,
     };
-    let mut walker =
-        Walker { text, env: Env::default(), frame, functions: Vec::new(), scope, rules, out: Walk::default() };
+    let mut walker = Walker { text, env: Env::default(), frame, functions: Vec::new(), out: Walk::default() };
     let parsed = parse::parse(text, 0);
     walker.out.empty = parsed.list.items.is_empty() && parsed.fault.is_none();
     walker.parsed(&parsed);
-    if walker.full() {
-        // What came after was not looked at.
-        let span = Span { start: 0, end: text.len() };
-        walker.fault(Fault { kind: FaultKind::TooDeep, span });
-    }
     walker.out
 }
 
@@ -175,13 +170,22 @@ impl Walker<'_> {
     }
 
     /// A reason about the text rather than one command.
-    fn find(&mut self, code: &str, message: impl Into<String>, span: Span, risk: Risk) {
+    fn find(&mut self, code: &'static str, message: impl Into<Cow<'static, str>>, span: Span, risk: Risk) {
         self.find_of(None, code, message, span, risk);
     }
 
-    fn find_of(&mut self, simple: Option<usize>, code: &str, message: impl Into<String>, span: Span, risk: Risk) {
-        let layer = if matches!(code, "unparsable" | "too_deep") { Layer::Input } else { Layer::Syntax };
-        let reason = Reason { code: code.to_owned(), message: message.into(), span, layer, risk };
+    fn find_of(
+        &mut self,
+        simple: Option<usize>,
+        code: &'static str,
+        message: impl Into<Cow<'static, str>>,
+        span: Span,
+        risk: Risk,
+    ) {
+        let layer =
+            if matches!(code, "unparsable" | "too_deep" | "too_many_commands") { Layer::Input } else { Layer::Syntax };
+        let reason =
+            Reason { code: Cow::Borrowed(code), message: message.into(), span, layer, risk, does: danger::said(code) };
         self.out.findings.push(Finding { reason, simple });
     }
 
@@ -241,7 +245,13 @@ impl Walker<'_> {
         self.frame.nesting * (parse::MAX_DEPTH / (MAX_NESTING + 1))
     }
 
-    fn full(&self) -> bool {
-        self.out.simples.len() >= MAX_COMMANDS
+    /// Whether no more commands are listed; says so once.
+    fn full(&mut self, span: Span) -> bool {
+        let full = self.out.simples.len() >= MAX_COMMANDS;
+        if full && !std::mem::replace(&mut self.out.constructs.crowded, true) {
+            let message = "there are more commands from here on than anybody could read";
+            self.find("too_many_commands", message, span, Risk::Dangerous);
+        }
+        full
     }
 }

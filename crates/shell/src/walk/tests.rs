@@ -1,11 +1,10 @@
 //! What bash would start, for lines that are hard to read.
 
 use super::Walk;
-use crate::danger::Scope;
 use crate::word::Word;
 
 fn walk(line: &str) -> Walk {
-    super::walk(line, Scope::default(), None)
+    super::walk(line)
 }
 
 fn commands(line: &str) -> Vec<String> {

@@ -1,0 +1,278 @@
+//! What a rule file says: rules about dangerous commands, and what is known of the programs they speak of.
+//!
+//! Knows the file format and nothing of commands, so that the build script can read the built-in files with the same
+//! code that reads a user's at run time.
+
+use super::effect::{Effects, Reversibility};
+use super::rule::{Condition, Does, List, Program, Rule, Speaks, Tests, Text};
+use super::words::{Check, Heads, ScriptCheck};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// One rule as it is written. Everything it states must hold; an empty list states nothing.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Written {
+    /// Stable, snake case: the code of the reason.
+    pub id: Text,
+    /// One plain sentence, lower case, without a full stop.
+    pub reason: Text,
+    /// Base names. `mkfs.*` is any name that starts so. None: any program (with `writes`, `reads`, `assign`, `check`).
+    #[serde(default)]
+    pub programs: List,
+    /// Alternatives, each a path of words: `stash drop|clear`, `iam create-*`, `** delete`.
+    #[serde(default)]
+    pub subcommand: List,
+    /// Options that must all be there; `-r|--recursive` are two spellings of one.
+    #[serde(default)]
+    pub all: List,
+    #[serde(default)]
+    pub any: List,
+    #[serde(default)]
+    pub none: List,
+    /// Options whose value is tested by `value`.
+    #[serde(default)]
+    pub value_of: List,
+    #[serde(default)]
+    pub value: Tests,
+    /// Some operand (after the subcommand) passes one of these.
+    #[serde(default)]
+    pub operand: Tests,
+    /// Some operand passes one of these as well.
+    #[serde(default)]
+    pub also: Tests,
+    #[serde(default)]
+    pub first: Tests,
+    #[serde(default)]
+    pub last: Tests,
+    /// Some operand before the last.
+    #[serde(default)]
+    pub source: Tests,
+    /// No operand passes any of these.
+    #[serde(default)]
+    pub not_operand: Tests,
+    /// Some word after the program, option or not, passes.
+    #[serde(default)]
+    pub argument: Tests,
+    /// Some file the command would write: redirections, and what its program is known to write.
+    #[serde(default)]
+    pub writes: Tests,
+    /// Some file the command would read.
+    #[serde(default)]
+    pub reads: Tests,
+    /// Variables that are set; a last `*` stands for any rest.
+    #[serde(default)]
+    pub assign: List,
+    #[serde(default)]
+    pub assigned: Tests,
+    /// Code given in the command itself (`python -c`, `psql -c`, a here document).
+    #[serde(default)]
+    pub code: Tests,
+    #[serde(default)]
+    pub code_also: Tests,
+    /// No operands at all.
+    #[serde(default)]
+    pub bare: bool,
+    /// A test of the whole command that is written in Rust.
+    #[serde(default)]
+    pub check: Option<Check>,
+    /// A test of all commands of the text together.
+    #[serde(default)]
+    pub script: Option<ScriptCheck>,
+    /// What it does beyond its risk, and whether that can be undone; otherwise what the file says of all its rules.
+    #[serde(default)]
+    pub effects: Option<Effects>,
+    #[serde(default)]
+    pub reversibility: Option<Reversibility>,
+    #[serde(default, rename = "match")]
+    pub matches: List,
+    #[serde(default)]
+    pub no_match: List,
+}
+
+/// What a command must do for a rule without programs to be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Place {
+    /// Anything.
+    Any,
+    Assign,
+    Writes,
+    Reads,
+    /// Tried on all commands together.
+    Script,
+}
+
+/// What one file holds.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// What its rules speak of, where they do not say it themselves.
+    #[serde(default)]
+    pub effects: Effects,
+    #[serde(default)]
+    pub reversibility: Option<Reversibility>,
+    #[serde(default, rename = "rule")]
+    pub rules: Vec<Written>,
+    #[serde(default, rename = "program")]
+    pub programs: Vec<Program>,
+}
+
+/// A rule file that cannot be used, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleError {
+    /// From 1.
+    pub line: usize,
+    pub message: String,
+}
+
+impl std::fmt::Display for RuleError {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl std::error::Error for RuleError {}
+
+impl File {
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
+        let file: Self = toml::from_str(text).map_err(|error| RuleError {
+            line: line_at(text, error.span().map_or(0, |span| span.start)),
+            message: error.message().to_owned(),
+        })?;
+        let mut seen = std::collections::HashSet::new();
+        for rule in &file.rules {
+            let wrong = |message: String| RuleError { line: line_of(text, &rule.id), message };
+            if rule.id.is_empty() || !rule.id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+            {
+                return Err(wrong(format!("rule id `{}` is not in snake case", rule.id)));
+            }
+            if !seen.insert(&rule.id) {
+                return Err(wrong(format!("rule `{}` is there twice", rule.id)));
+            }
+            if let Some(problem) = rule.problem() {
+                return Err(wrong(format!("rule `{}` {problem}", rule.id)));
+            }
+        }
+        Ok(file)
+    }
+
+    /// Its rules as they are applied, in their order.
+    pub fn compile(&self) -> impl Iterator<Item = Rule> {
+        self.rules.iter().map(|rule| rule.compile(self))
+    }
+}
+
+impl Written {
+    /// Where a rule without programs is looked for.
+    pub fn place(&self) -> Place {
+        if self.script.is_some() {
+            Place::Script
+        } else if !self.assign.is_empty() {
+            Place::Assign
+        } else if !self.writes.is_empty() {
+            Place::Writes
+        } else if !self.reads.is_empty() {
+            Place::Reads
+        } else {
+            Place::Any
+        }
+    }
+
+    /// The rule as it is applied: cheap conditions first, those that say most about where it speaks last.
+    fn compile(&self, file: &File) -> Rule {
+        let speaks = match self.script {
+            Some(check) => Speaks::OfAll(check),
+            None => Speaks::OfOne(Cow::Owned(self.conditions())),
+        };
+        let does = Does {
+            effects: self.effects.unwrap_or(file.effects),
+            reversibility: self.reversibility.or(file.reversibility).unwrap_or(Reversibility::Irreversible),
+        };
+        Rule { id: self.id.clone(), reason: self.reason.clone(), speaks, does }
+    }
+
+    fn conditions(&self) -> Vec<Condition> {
+        let mut all = Vec::new();
+        if !self.subcommand.is_empty() {
+            all.push(Condition::Subcommand(self.subcommand.clone(), Heads::of_paths(&self.subcommand)));
+        }
+        let mut listed = |list: &List, condition: fn(List) -> Condition| {
+            if !list.is_empty() {
+                all.push(condition(list.clone()));
+            }
+        };
+        listed(&self.none, Condition::Without);
+        listed(&self.all, Condition::All);
+        listed(&self.any, Condition::Any);
+        if !self.value_of.is_empty() {
+            all.push(Condition::Value(self.value_of.clone(), self.value.clone()));
+        }
+        if self.bare {
+            all.push(Condition::Bare);
+        }
+        let mut tested = |tests: &Tests, condition: fn(Tests) -> Condition| {
+            if !tests.is_empty() {
+                all.push(condition(tests.clone()));
+            }
+        };
+        tested(&self.operand, Condition::Operand);
+        tested(&self.also, Condition::Operand);
+        tested(&self.first, Condition::First);
+        tested(&self.last, Condition::Last);
+        tested(&self.source, Condition::Source);
+        tested(&self.argument, Condition::Argument);
+        tested(&self.not_operand, Condition::NoOperand);
+        tested(&self.writes, Condition::Writes);
+        tested(&self.reads, Condition::Reads);
+        if !self.assign.is_empty() {
+            all.push(Condition::Assigns(self.assign.clone(), self.assigned.clone()));
+        }
+        let mut coded = |tests: &Tests| {
+            if !tests.is_empty() {
+                all.push(Condition::Code(tests.clone()));
+            }
+        };
+        coded(&self.code);
+        coded(&self.code_also);
+        all.extend(self.check.map(Condition::Check));
+        all
+    }
+
+    /// Why the rule could never speak, or would speak of everything.
+    fn problem(&self) -> Option<&'static str> {
+        let anywhere = !(self.writes.is_empty() && self.reads.is_empty() && self.assign.is_empty())
+            || self.check.is_some()
+            || self.script.is_some();
+        if self.programs.is_empty() && !anywhere {
+            return Some("names no programs, and nothing else that says where it looks");
+        }
+        if self.value_of.is_empty() != self.value.is_empty() {
+            return Some("needs `value_of` and `value` together");
+        }
+        if self.assign.is_empty() && !self.assigned.is_empty() {
+            return Some("has `assigned` without `assign`");
+        }
+        if self.matches.is_empty() {
+            return Some("needs at least one `match` example");
+        }
+        None
+    }
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
+}
+
+/// The line of the last rule with this id: the one that is wrong when there are two.
+fn line_of(text: &str, id: &str) -> usize {
+    let mut found = 1;
+    for (number, line) in text.lines().enumerate() {
+        if let Some(rest) = line.trim_start().strip_prefix("id")
+            && let Some(value) = rest.trim_start().strip_prefix('=')
+            && value.trim().trim_matches(['"', '\'']) == id
+        {
+            found = number + 1;
+        }
+    }
+    found
+}
