@@ -14,20 +14,23 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::rc::Rc;
+
 use args::{Args, Piece};
 use paths::Touch;
 use table::{Check, Denial, Grammar, Operands, Program};
 
 use crate::command::{Redirect, RedirectKind, Simple, Stdin, Target};
 use crate::reason::{Layer, Reason, Risk};
+use crate::walk::folder;
 use crate::word::{Source, Span, Value, Word};
 
 pub(crate) use paths::sensitive;
 
 /// Why this command is more than a reader; nothing when it only reads, starts nothing, talks to nobody and
-/// touches no secret.
-pub fn judge(simple: &Simple) -> Vec<Reason> {
-    let mut told = Told::default();
+/// touches no secret. `folders` are those it may run in, when the text has gone elsewhere.
+pub fn judge(simple: &Simple, folders: &[Rc<str>]) -> Vec<Reason> {
+    let mut told = Told { reasons: Vec::new(), folders };
     environment::judge(simple, &mut told);
     for redirect in &simple.redirects {
         told.redirect(redirect);
@@ -39,12 +42,13 @@ pub fn judge(simple: &Simple) -> Vec<Reason> {
 }
 
 /// Reasons as they are found.
-#[derive(Debug, Default)]
-struct Told {
+#[derive(Debug)]
+struct Told<'f> {
     reasons: Vec<Reason>,
+    folders: &'f [Rc<str>],
 }
 
-impl Told {
+impl Told<'_> {
     fn say(&mut self, code: &str, message: impl Into<String>, span: Span) {
         self.reasons.push(Reason {
             code: code.to_owned(),
@@ -73,20 +77,38 @@ impl Told {
         }
     }
 
-    /// Holds a path against the sensitive ones.
+    /// Holds a path against the sensitive ones, wherever it is used.
     fn path(&mut self, piece: Piece<'_>, touch: Touch) {
         let reason = match (&piece.word.value, piece.text) {
-            (_, Some(text)) => paths::touched(text, touch),
+            (_, Some(text)) => self.touched(text, touch),
             (Value::Dynamic(dynamic), None) => match dynamic.sources.as_slice() {
                 [Source::OneOf(values)] => values
                     .iter()
-                    .find_map(|value| paths::touched(&format!("{}{value}{}", dynamic.prefix, dynamic.suffix), touch)),
-                _ => paths::touched(&piece.word.picture(), touch),
+                    .find_map(|value| self.touched(&format!("{}{value}{}", dynamic.prefix, dynamic.suffix), touch)),
+                _ => self.touched(&piece.word.picture(), touch),
             },
-            (Value::Known(_) | Value::Glob(_), None) => paths::touched(&piece.word.picture(), touch),
+            (Value::Known(_) | Value::Glob(_), None) => self.touched(&piece.word.picture(), touch),
         };
         if let Some(reason) = reason {
             self.say("sensitive_path", reason, piece.word.span);
+        }
+    }
+
+    fn touched(&self, path: &str, touch: Touch) -> Option<&'static str> {
+        paths::touched(path, touch).or_else(|| {
+            if folder::is_rooted(path) {
+                return None;
+            }
+            self.folders.iter().find_map(|folder| paths::touched(&folder::joined(folder, path), touch))
+        })
+    }
+
+    /// Without a path, a program that reads trees reads the one it runs in.
+    fn here(&mut self, span: Span, touch: Touch) {
+        if !self.folders.is_empty()
+            && let Some(reason) = self.touched(".", touch)
+        {
+            self.say("sensitive_path", reason, span);
         }
     }
 
@@ -205,11 +227,11 @@ impl Told {
                 number => self.deny(number, piece.word.span),
             }
         }
-        self.operands(grammar, args);
+        self.operands(grammar, args, word.span);
         check::run(simple, grammar, args, word, self);
     }
 
-    fn operands(&mut self, grammar: &Grammar, args: &Args<'_>) {
+    fn operands(&mut self, grammar: &Grammar, args: &Args<'_>, span: Span) {
         let tree = grammar.always_recursive || args.has_any(grammar.recursive.words());
         let contents = if tree { Touch::Tree } else { Touch::Contents };
         let mut operands = args.operands.as_slice();
@@ -228,13 +250,21 @@ impl Told {
                     self.say("unknown_operand", "takes no operands when it only reads", piece.word.span);
                 }
             }
-            Operands::Paths => self.each(operands, contents),
+            Operands::Paths => {
+                self.each(operands, contents);
+                if tree && operands.is_empty() {
+                    self.here(span, contents);
+                }
+            }
             Operands::Names => self.each(operands, Touch::Names),
             Operands::Pattern | Operands::Script => {
                 if !args.has_any(grammar.pattern_options.words()) {
                     operands = operands.get(1..).unwrap_or(&[]);
                 }
                 self.each(operands, contents);
+                if tree && operands.is_empty() {
+                    self.here(span, contents);
+                }
             }
             Operands::Revisions => {
                 for piece in operands {

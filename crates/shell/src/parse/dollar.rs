@@ -152,7 +152,13 @@ impl<'a> Parser<'a> {
                     b'$' => self.dollar(&mut parts, true)?,
                     b'`' => self.backtick(&mut parts, true)?,
                     b'"' => self.pos += 1,
-                    _ => self.pos = (self.pos + 2).min(self.end),
+                    _ => {
+                        // What the backslash protects now is evaluated later: `$((a[\$(id)]))` runs `id`.
+                        self.pos += 1;
+                        let length = self.slice(self.pos, self.end).chars().next().map_or(0, char::len_utf8);
+                        push_text(&mut parts, self.slice(self.pos, self.pos + length), true);
+                        self.pos += length;
+                    }
                 }
                 start = self.pos;
                 continue;

@@ -11,7 +11,7 @@ use crate::word::{Source, Span, Value, Word};
 
 use super::compounds::dynamic;
 use super::env::Binding;
-use super::{Base, Finding, Heres, Role, Walker};
+use super::{Base, Finding, Heres, Role, Walker, folder};
 
 /// Programs a word may stand for before each is judged by itself.
 const MAX_PROGRAMS: usize = 16;
@@ -111,13 +111,13 @@ impl Walker<'_> {
         syntax::judge(&simple, &mut reasons, &mut self.out.constructs);
         self.judge_program(&simple, &mut reasons);
         match unwrapped {
-            None => reasons.extend(crate::safe::judge(&simple)),
+            None => reasons.extend(crate::safe::judge(&simple, self.env.folders.all())),
             Some(unwrapped) => {
                 reasons.extend(unwrapped.reasons.iter().cloned());
                 self.arguments_from_input(&simple, unwrapped, &mut reasons);
                 // Its own words, redirections and environment; not the command inside, which comes by itself.
                 let own = Simple { argv: unwrapped.own.clone().unwrap_or_default(), ..simple.clone() };
-                reasons.extend(crate::safe::judge(&own));
+                reasons.extend(crate::safe::judge(&own, self.env.folders.all()));
             }
         }
         reasons.extend(match self.rules {
@@ -164,6 +164,7 @@ impl Walker<'_> {
             AssignValue::Word(node) => {
                 let value = self.single(&node.parts, heres);
                 let word = Word { span: self.at(node.span), value };
+                self.assigned_number(assign.name, &word.value, span);
                 if lasting {
                     self.bind_scalar(assign, &word.value);
                 }
@@ -202,6 +203,10 @@ impl Walker<'_> {
     fn effects(&mut self, index: usize) {
         let Some(simple) = self.out.simples.get(index) else { return };
         let Some(name) = simple.argv.first().and_then(Word::known) else { return };
+        if folder::MOVERS.contains(&name) {
+            let (name, argv) = (name.to_owned(), simple.argv.clone());
+            return self.env.folders.go(&name, argv.get(1..).unwrap_or_default());
+        }
         if !syntax::ASSIGNERS.contains(&name) {
             return;
         }
@@ -218,6 +223,11 @@ impl Walker<'_> {
             "printf" => self.printf(arguments),
             "set" | "shift" => self.set(&name, arguments),
             "unset" | "let" => {
+                if name == "let" {
+                    for word in arguments {
+                        self.evaluated_operand(&word.value, word.span, false);
+                    }
+                }
                 for text in arguments.iter().filter_map(Word::known) {
                     let name = text.split(['=', '[', '+', '-']).next().unwrap_or(text);
                     self.env.bind(name, Binding::scalar(dynamic(Source::Variable(name.to_owned()))));
@@ -228,16 +238,26 @@ impl Walker<'_> {
     }
 
     fn declare(&mut self, arguments: &[Word]) {
+        let integer = arguments.iter().filter_map(Word::known).any(|text| text.starts_with('-') && text.contains('i'));
         for word in arguments {
             match &word.value {
                 Value::Known(text) => {
+                    let name = text.split(['=', '[', '+']).next().unwrap_or(text);
+                    if integer && is_name(name) {
+                        self.env.make_integer(name);
+                    }
                     if let Some((name, value)) = split_assignment(text) {
+                        self.assigned_number(name, &Value::Known(value.to_owned()), word.span);
                         self.env.bind(name, Binding::scalar(Value::Known(value.to_owned())));
                     }
                 }
                 Value::Dynamic(dynamic) => {
                     let name = dynamic.prefix.split('=').next().unwrap_or_default();
                     if is_name(name) {
+                        if integer {
+                            self.env.make_integer(name);
+                        }
+                        self.assigned_number(name, &word.value, word.span);
                         let content = dynamic.sources.contains(&Source::Output);
                         let value = super::words::unknown(dynamic.sources.clone());
                         self.env.bind(name, Binding { value, array: None, content });

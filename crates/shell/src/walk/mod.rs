@@ -2,10 +2,12 @@
 //! of its words. Owns the order of things and the state that goes with it (variables, standard input, nesting);
 //! what a command means is for the layers it asks.
 
+mod arithmetic;
 mod bounded;
 mod commands;
 mod compounds;
 mod env;
+pub(crate) mod folder;
 mod inner;
 mod parameters;
 mod substitutions;
