@@ -131,7 +131,31 @@ impl<'a> Parser<'a> {
                 Some(byte) if is_meta(byte) => return self.fail(FaultKind::Unexpected, self.pos),
                 _ => {}
             }
-            words.push(self.word()?);
+            words.push(self.element()?);
         }
+    }
+
+    /// Here a word that begins with `[` goes on to its `]`, blanks and all.
+    fn element(&mut self) -> Step<Element<'a>> {
+        let start = self.pos;
+        if self.peek() != Some(b'[') {
+            return Ok(Element { subscript: None, value: self.word()? });
+        }
+        let Some(subscript) = self.try_subscript() else { return self.fail(FaultKind::Unterminated, start) };
+        let append = usize::from(self.peek() == Some(b'+'));
+        if self.peek_at(append) == Some(b'=') {
+            self.pos += append + 1;
+            return Ok(Element { subscript: Some(subscript), value: self.assigned()? });
+        }
+        let mut parts = vec![Part::Text { text: "[".into(), quoted: true }];
+        parts.extend(subscript.into_iter().map(|part| match part {
+            Part::Text { text, .. } => Part::Text { text, quoted: true },
+            other => other,
+        }));
+        parts.push(Part::Text { text: "]".into(), quoted: true });
+        if self.peek().is_some_and(|byte| !is_meta(byte)) {
+            parts.extend(self.word()?.parts);
+        }
+        Ok(Element { subscript: None, value: Node { span: self.span_from(start), parts } })
     }
 }

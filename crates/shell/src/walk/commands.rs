@@ -170,20 +170,33 @@ impl Walker<'_> {
                 }
                 Assignment { span, name, value: Some(word) }
             }
-            AssignValue::Array(nodes) => {
+            AssignValue::Array(elements) => {
                 let mut words = Vec::new();
-                for node in nodes {
-                    words.extend(self.words(node, heres));
+                let mut placed = assign.append;
+                for element in elements {
+                    if let Some(subscript) = &element.subscript {
+                        placed = true;
+                        self.arithmetic(subscript, heres);
+                    }
+                    words.extend(self.words(&element.value, heres));
                 }
                 if lasting {
-                    let first = words.first().map_or_else(|| Value::Known(String::new()), |word| word.value.clone());
-                    let array = (!assign.append).then_some(words);
-                    let value = if array.is_some() { first } else { dynamic(Source::Output) };
-                    self.env.bind(assign.name, Binding { value, array, content: false });
+                    self.bind_array(assign.name, words, placed);
                 }
                 Assignment { span, name, value: None }
             }
         }
+    }
+
+    /// An array whose elements are in order, or of which only the elements are known.
+    fn bind_array(&mut self, name: &str, words: Vec<Word>, placed: bool) {
+        let value = if placed {
+            let known = words.iter().filter_map(Word::known).map(str::to_owned).collect();
+            super::words::unknown(vec![Source::Output, Source::OneOf(known)])
+        } else {
+            words.first().map_or_else(|| Value::Known(String::new()), |word| word.value.clone())
+        };
+        self.env.bind(name, Binding { value, array: (!placed).then_some(words), content: false });
     }
 
     fn bind_scalar(&mut self, assign: &Assign<'_>, value: &Value) {
