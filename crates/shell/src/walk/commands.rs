@@ -251,7 +251,13 @@ impl Walker<'_> {
     }
 
     fn declare(&mut self, arguments: &[Word]) {
-        let integer = arguments.iter().filter_map(Word::known).any(|text| text.starts_with('-') && text.contains('i'));
+        let given = |letter: char| {
+            arguments.iter().filter_map(Word::known).any(|text| text.starts_with('-') && text.contains(letter))
+        };
+        let integer = given('i');
+        if given('n') {
+            self.env.alias();
+        }
         for word in arguments {
             match &word.value {
                 Value::Known(text) => {

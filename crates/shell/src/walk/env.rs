@@ -14,6 +14,8 @@ pub(crate) struct Env {
     bindings: Vec<(Rc<str>, Rc<Binding>)>,
     /// Variables beyond the limit exist: anything may have been assigned.
     overflow: bool,
+    /// A name stands for another one: what either holds is not followed any further.
+    aliased: bool,
     /// Names that turn what they are given into a number.
     integers: Vec<Rc<str>>,
     /// Where the text has gone.
@@ -49,6 +51,14 @@ impl Env {
         self.overflow || self.get(name).is_some()
     }
 
+    pub(crate) fn is_aliased(&self) -> bool {
+        self.aliased
+    }
+
+    pub(crate) fn alias(&mut self) {
+        self.aliased = true;
+    }
+
     pub(crate) fn is_integer(&self, name: &str) -> bool {
         self.integers.iter().any(|integer| &**integer == name)
     }
@@ -79,6 +89,7 @@ impl Env {
     /// After a branch that may or may not have run: `self` is the state after it, `before` the one without it.
     pub(crate) fn join(&mut self, before: &Self) {
         self.overflow |= before.overflow;
+        self.aliased |= before.aliased;
         self.folders.join(&before.folders);
         for name in &before.integers {
             self.make_integer(name);

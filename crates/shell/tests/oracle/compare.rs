@@ -16,10 +16,11 @@ const UNKNOWN: &[&str] = &[
     "control_character",
     "uninspectable",
     "pipe_into_shell",
+    "prompt_runs_command",
     "script_from_output",
 ];
 /// Reasons by which it says that a name does not mean what it says: only the program is held against it.
-const RENAMED: &[&str] = &["shadowing", "shadowed", "shell_state"];
+const RENAMED: &[&str] = &["shadowing", "shadowed", "shell_state", "mapfile_callback"];
 
 /// What the engine says of a line.
 #[derive(Debug)]
@@ -89,7 +90,7 @@ fn matches(words: &[Word], arguments: &[&str]) -> bool {
     let Some((word, rest)) = words.split_first() else { return arguments.is_empty() };
     match &word.value {
         Value::Known(text) => arguments.split_first().is_some_and(|(first, others)| {
-            (text == first || (text.starts_with('~') && is_home(text, first))) && matches(rest, others)
+            (text == first || (text.contains('~') && is_home(text, first))) && matches(rest, others)
         }),
         Value::Glob(_) => (1..=arguments.len()).any(|taken| matches(rest, &arguments[taken..])),
         Value::Dynamic(dynamic) => (0..=arguments.len())

@@ -1,6 +1,8 @@
 //! Shell lines by grammar: valid, mostly harmless, and full of ways to start a program that does not look started.
 //! Deterministic for a seed.
 
+use crate::tricks::TRICKS;
+
 /// Small, fast and the same everywhere.
 #[derive(Debug)]
 pub struct Dice(u64);
@@ -127,7 +129,7 @@ impl Generator {
             return self.plain();
         }
         let next = depth - 1;
-        match self.dice.roll(24) {
+        match self.dice.roll(26) {
             0 => format!("( {} )", self.list(next)),
             1 => format!("{{ {}; }}", self.list(next)),
             2 => format!("if {}; then {}; else {}; fi", self.list(next), self.list(next), self.list(next)),
@@ -156,8 +158,19 @@ impl Generator {
             17 => format!("{} | {}", self.simple(next), self.simple(next)),
             18 => format!("{} {}", self.simple(next), self.redirect(next)),
             19 => format!("until {}; do {}; break; done", self.list(next), self.list(next)),
+            21..=23 => self.trick(),
             20 => format!("select {} in {}; do {}; break; done", self.name(), self.word(next), self.list(next)),
             _ => self.simple(next),
+        }
+    }
+
+    /// A trick as it is: those with a heredoc end their lines themselves.
+    fn trick(&mut self) -> String {
+        loop {
+            let trick = self.dice.pick(TRICKS);
+            if !trick.contains("<<E") && !trick.contains("<<A") && !trick.contains("<<-") && !trick.contains("<<'") {
+                return trick.to_owned();
+            }
         }
     }
 

@@ -9,6 +9,7 @@ mod compare;
 mod generator;
 mod minimise;
 mod sandbox;
+mod tricks;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -19,7 +20,7 @@ use sandbox::Sandbox;
 
 /// Two sandboxes: lines wait for each other more than for the processor.
 const SANDBOXES: usize = 2;
-const MAX_SHOWN: usize = 12;
+const MAX_SHOWN: usize = 24;
 
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
@@ -78,6 +79,12 @@ fn corpora_start_only_what_was_said() {
         names.extend(line.split(|c| !word(c)).filter(|word| !word.is_empty() && word.len() < 40).map(str::to_owned));
     }
     hold(&lines, &names);
+}
+
+#[test]
+fn tricks_start_only_what_was_said() {
+    let lines: Vec<String> = tricks::TRICKS.iter().map(|trick| (*trick).to_owned()).collect();
+    hold(&lines, &generator::programs().into_iter().collect());
 }
 
 #[test]
