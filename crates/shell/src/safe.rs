@@ -28,9 +28,9 @@ use crate::word::{Source, Span, Value, Word};
 pub(crate) use paths::sensitive;
 
 /// Why this command is more than a reader; nothing when it only reads, starts nothing, talks to nobody and
-/// touches no secret. `folders` are those it may run in, when the text has gone elsewhere.
-pub fn judge(simple: &Simple, folders: &[Rc<str>]) -> Vec<Reason> {
-    let mut told = Told { reasons: Vec::new(), folders };
+/// touches no secret.
+pub fn judge(simple: &Simple, around: Around<'_>) -> Vec<Reason> {
+    let mut told = Told { reasons: Vec::new(), around };
     environment::judge(simple, &mut told);
     for redirect in &simple.redirects {
         told.redirect(redirect);
@@ -41,11 +41,20 @@ pub fn judge(simple: &Simple, folders: &[Rc<str>]) -> Vec<Reason> {
     told.reasons
 }
 
+/// What of the world around a command its paths are held against.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Around<'f> {
+    /// Folders it may run in, when the text has gone elsewhere.
+    pub folders: &'f [Rc<str>],
+    /// The folder that belongs to the agent's work.
+    pub workspace: Option<&'f str>,
+}
+
 /// Reasons as they are found.
 #[derive(Debug)]
 struct Told<'f> {
     reasons: Vec<Reason>,
-    folders: &'f [Rc<str>],
+    around: Around<'f>,
 }
 
 impl Told<'_> {
@@ -95,17 +104,28 @@ impl Told<'_> {
     }
 
     fn touched(&self, path: &str, touch: Touch) -> Option<&'static str> {
-        paths::touched(path, touch).or_else(|| {
+        let held = |path: &str| paths::touched(path, touch).or_else(|| self.elsewhere(path, touch));
+        held(path).or_else(|| {
             if folder::is_rooted(path) {
                 return None;
             }
-            self.folders.iter().find_map(|folder| paths::touched(&folder::joined(folder, path), touch))
+            self.around.folders.iter().find_map(|folder| held(&folder::joined(folder, path)))
         })
+    }
+
+    /// Contents of files in places of which nothing is known, unless they are the agent's own.
+    fn elsewhere(&self, path: &str, touch: Touch) -> Option<&'static str> {
+        let own = |workspace: &str| {
+            let inside = path.strip_prefix(workspace.trim_end_matches('/'));
+            inside.is_some_and(|rest| rest.is_empty() || (rest.starts_with('/') && !rest.contains("..")))
+        };
+        let unknown = touch != Touch::Names && paths::unknown_place(path) && !self.around.workspace.is_some_and(own);
+        unknown.then_some("a file outside the work, the home and the system's own folders")
     }
 
     /// Without a path, a program that reads trees reads the one it runs in.
     fn here(&mut self, span: Span, touch: Touch) {
-        if !self.folders.is_empty()
+        if !self.around.folders.is_empty()
             && let Some(reason) = self.touched(".", touch)
         {
             self.say("sensitive_path", reason, span);

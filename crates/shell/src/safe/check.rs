@@ -139,6 +139,11 @@ fn find(args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
             && named
         {
             told.path(value, paths::Touch::Names);
+            // `find /etc -name shadow`: neither is secret without the other.
+            for root in args.operands.iter().filter_map(|piece| piece.text) {
+                let text = format!("{root}/{}", value.text.unwrap_or_default());
+                told.path(Piece { word: value.word, text: Some(&text) }, paths::Touch::Names);
+            }
         }
     }
 }

@@ -89,6 +89,13 @@ impl Walker<'_> {
                 self.start_one(one);
             }
         }
+        // `$SUDO rm x`: an unquoted word that is empty at run time is none, and the next one is the program.
+        let vanishing = simple.argv.iter().take_while(|word| may_vanish(word)).count();
+        if vanishing > 0 && vanishing < simple.argv.len() {
+            let mut rest = simple.clone();
+            rest.argv.drain(..vanishing);
+            self.start_one(rest);
+        }
         self.start_one(simple);
     }
 
@@ -111,13 +118,13 @@ impl Walker<'_> {
         syntax::judge(&simple, &mut reasons, &mut self.out.constructs);
         self.judge_program(&simple, &mut reasons);
         match unwrapped {
-            None => reasons.extend(crate::safe::judge(&simple, self.env.folders.all())),
+            None => reasons.extend(crate::safe::judge(&simple, self.around())),
             Some(unwrapped) => {
                 reasons.extend(unwrapped.reasons.iter().cloned());
                 self.arguments_from_input(&simple, unwrapped, &mut reasons);
                 // Its own words, redirections and environment; not the command inside, which comes by itself.
                 let own = Simple { argv: unwrapped.own.clone().unwrap_or_default(), ..simple.clone() };
-                reasons.extend(crate::safe::judge(&own, self.env.folders.all()));
+                reasons.extend(crate::safe::judge(&own, self.around()));
             }
         }
         reasons.extend(match self.rules {
@@ -128,6 +135,10 @@ impl Walker<'_> {
         self.out.findings.extend(findings);
         self.out.simples.push(simple);
         index
+    }
+
+    fn around(&self) -> crate::safe::Around<'_> {
+        crate::safe::Around { folders: self.env.folders.all(), workspace: self.scope.workspace }
     }
 
     /// What the program word itself says.
@@ -384,5 +395,12 @@ impl Walker<'_> {
             self.find("heredoc_expansion", "the text is filled in when it runs", span, Risk::NeedsReview);
         }
         if let Value::Known(text) = value { Some(text) } else { None }
+    }
+}
+
+fn may_vanish(word: &Word) -> bool {
+    match &word.value {
+        Value::Dynamic(dynamic) => dynamic.splits && dynamic.prefix.is_empty() && dynamic.suffix.is_empty(),
+        Value::Known(_) | Value::Glob(_) => false,
     }
 }

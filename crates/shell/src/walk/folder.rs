@@ -45,8 +45,20 @@ impl Folders {
             Some(word) => targets(word),
             None => vec!["~".to_owned()],
         };
+        self.enter(&targets);
+    }
+
+    /// One of these, whichever.
+    pub(super) fn enter_any(&mut self, words: &[Word]) {
+        let targets: Vec<String> = words.iter().flat_map(targets).collect();
+        if !targets.is_empty() {
+            self.enter(&targets);
+        }
+    }
+
+    fn enter(&mut self, targets: &[String]) {
         let mut now: Vec<Rc<str>> = Vec::new();
-        for target in &targets {
+        for target in targets {
             if is_rooted(target) {
                 add(&mut now, target.as_str().into());
                 continue;
