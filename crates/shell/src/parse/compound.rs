@@ -188,6 +188,10 @@ impl<'a> Parser<'a> {
             self.skip_blanks();
             match self.peek() {
                 Some(b';' | b'\n') | None => return Ok(()),
+                Some(b'#') => {
+                    self.comment();
+                    continue;
+                }
                 Some(b'<' | b'>') if self.peek_at(1) == Some(b'(') => {}
                 Some(byte) if is_meta(byte) => return self.fail(FaultKind::Unexpected, self.pos),
                 _ => {}
@@ -200,7 +204,7 @@ impl<'a> Parser<'a> {
     fn case(&mut self) -> (Kind<'a>, Step<()>) {
         self.skip_blanks();
         let mut arms = Vec::new();
-        let subject = match self.word() {
+        let subject = match self.standing_word() {
             Ok(word) => word,
             Err(stop) => {
                 let empty = Node { span: self.span_from(self.pos), parts: Vec::new() };
@@ -224,7 +228,7 @@ impl<'a> Parser<'a> {
             let mut patterns = Vec::new();
             loop {
                 self.skip_blanks();
-                patterns.push(self.word()?);
+                patterns.push(self.standing_word()?);
                 self.skip_blanks();
                 if self.peek() != Some(b'|') {
                     break;
@@ -285,7 +289,7 @@ impl<'a> Parser<'a> {
 
     fn function_keyword(&mut self) -> (Kind<'a>, Step<()>) {
         self.skip_blanks();
-        let name = self.word();
+        let name = self.standing_word();
         self.skip_blanks();
         if self.looking_at("()") {
             self.pos += 2;

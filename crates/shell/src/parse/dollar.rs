@@ -309,8 +309,14 @@ impl<'a> Parser<'a> {
     fn operand(&mut self, close: u8, quoted: bool, braced: bool) -> Step<Vec<Part<'a>>> {
         let mut parts = Vec::new();
         let mut start = self.pos;
+        // Subscripts inside subscripts: `${x[y[0]]}`.
+        let mut level = 0usize;
         while let Some(byte) = self.peek() {
-            if byte == close || (braced && byte == b'}') {
+            if close == b']' && byte == b'[' {
+                level += 1;
+            } else if close == b']' && byte == b']' && level > 0 {
+                level -= 1;
+            } else if byte == close || (braced && byte == b'}') {
                 break;
             }
             let process = !quoted && matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'(');

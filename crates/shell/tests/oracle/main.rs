@@ -32,10 +32,10 @@ fn hold(lines: &[String], names: &BTreeSet<String>) {
     let (started, late, safe) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let wrong: Mutex<Vec<String>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
-        for number in 0..SANDBOXES {
+        for _ in 0..SANDBOXES {
             let (next, started, late, safe, wrong) = (&next, &started, &late, &safe, &wrong);
             scope.spawn(move || {
-                let mut sandbox = Sandbox::start(number, names);
+                let mut sandbox = Sandbox::start(names);
                 while let Some(line) = lines.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let said = compare::Said::of(line);
                     safe.fetch_add(usize::from(said.is_safe()), Ordering::Relaxed);

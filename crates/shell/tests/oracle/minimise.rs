@@ -17,7 +17,8 @@ pub fn smallest(line: &str, status: u8, sandbox: &mut Sandbox) -> (String, Strin
         while at < best.len() && tries < MAX_TRIES {
             let end = best.ceil_char_boundary((at + size).min(best.len()));
             let start = best.floor_char_boundary(at);
-            let candidate = format!("{}{}", &best[..start], &best[end..]);
+            let kept = [best.get(..start), best.get(end..)];
+            let candidate: String = kept.into_iter().flatten().collect();
             tries += 1;
             match fails(&candidate) {
                 Some(reason) => (best, why) = (candidate, reason),

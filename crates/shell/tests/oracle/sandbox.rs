@@ -5,6 +5,7 @@ use std::io::{BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A program that bash really started.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +31,9 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// A root with bash, its libraries and a program of each of these names.
-    pub fn start(number: usize, names: &BTreeSet<String>) -> Self {
+    pub fn start(names: &BTreeSet<String>) -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let root = std::env::temp_dir().join(format!("countersign-oracle-{}-{number}", std::process::id()));
         for folder in ["bin", "dev", "proc", "w", "usr", "lib64"] {
             std::fs::create_dir_all(root.join(folder)).expect("the sandbox's folders can be made");
