@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use countersign_shell::{Options, Risk, assess};
 
-const GENERATED: usize = 800;
+const GENERATED: usize = 6000;
 
 #[derive(Debug, PartialEq, Eq)]
 enum Bash {
@@ -58,7 +58,7 @@ const EXPLAINED: &[(&str, fn(&str, &[String]) -> bool)] = &[
 fn bash_and_the_engine_agree_on_what_is_syntax() {
     let mut lines = corpora();
     lines.extend(tricks::TRICKS.iter().map(|trick| (*trick).to_owned()));
-    let mut generator = generator::Generator::new(7);
+    let mut generator = generator::Generator::new(8);
     lines.extend((0..GENERATED).map(|_| generator.line()));
     let mut counts = vec![0usize; EXPLAINED.len()];
     let (mut agreed, mut unexplained) = (0, Vec::new());

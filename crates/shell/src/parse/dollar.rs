@@ -146,12 +146,17 @@ impl<'a> Parser<'a> {
                 level -= 1;
             } else if byte == open {
                 level += 1;
-            } else if matches!(byte, b'$' | b'`' | b'"' | b'\\') {
+            } else if matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\') {
                 push_text(&mut parts, self.slice(start, self.pos), true);
                 match byte {
                     b'$' => self.dollar(&mut parts, true)?,
                     b'`' => self.backtick(&mut parts, true)?,
-                    b'"' => self.pos += 1,
+                    b'"' => self.double_quoted(&mut parts)?,
+                    b'\'' => {
+                        // Bash looks for the other quote here, then takes it for a mistake: nobody honest writes it.
+                        self.note(FaultKind::Unexpected, self.pos);
+                        self.operand_special(byte, false, &mut parts)?;
+                    }
                     _ => {
                         // What the backslash protects now is evaluated later: `$((a[\$(id)]))` runs `id`.
                         self.pos += 1;
@@ -267,7 +272,7 @@ impl<'a> Parser<'a> {
             b'=' => Op::AssignDefault { colon, word: self.operand(b'}', quoted, true)? },
             b'?' => Op::Error { word: self.operand(b'}', quoted, true)? },
             b'+' => Op::Alternate { colon, word: self.operand(b'}', quoted, true)? },
-            b':' => Op::Slice(self.operand(b'}', true, true)?),
+            b':' => Op::Slice(self.operand(b'}', quoted, true)?),
             b'#' | b'%' => {
                 if self.peek() == Some(operator) {
                     self.pos += 1;
@@ -319,6 +324,9 @@ impl<'a> Parser<'a> {
             } else if byte == close || (braced && byte == b'}') {
                 break;
             }
+            if quoted && byte == b'\'' {
+                self.paired_quote()?;
+            }
             let process = !quoted && matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'(');
             let special = matches!(byte, b'\\' | b'$' | b'`' | b'"') || (byte == b'\'' && !quoted);
             if !special && !process {
@@ -343,6 +351,20 @@ impl<'a> Parser<'a> {
             push_text(&mut parts, self.slice(start, self.pos), quoted);
         }
         Ok(parts)
+    }
+
+    /// A single quote in the word of a double-quoted `${…}` is text, but bash looks for its pair before it looks for
+    /// the closing brace. Where that makes a difference, the two ways to read it are too far apart.
+    fn paired_quote(&mut self) -> Step<()> {
+        let rest = self.bytes.get(self.pos + 1..self.end).unwrap_or_default();
+        let Some(length) = rest.iter().position(|byte| *byte == b'\'') else {
+            return self.fail(FaultKind::Unterminated, self.pos);
+        };
+        let between = rest.get(..length).unwrap_or_default();
+        if between.iter().any(|byte| matches!(byte, b'}' | b'"' | b'`' | b'\\' | b'\n')) {
+            self.note(FaultKind::Unexpected, self.pos);
+        }
+        Ok(())
     }
 
     fn operand_special(&mut self, byte: u8, quoted: bool, parts: &mut Vec<Part<'a>>) -> Step<()> {

@@ -121,7 +121,27 @@ impl Generator {
             }
         }
         line.push_str(self.dice.pick(&["ls", "true", "echo end", "[ -n a ]"]));
-        line
+        if self.dice.roll(4) == 0 { self.damaged(&line) } else { line }
+    }
+
+    /// The line with a character or two lost, doubled or put in: most are still shell, but another one.
+    fn damaged(&mut self, line: &str) -> String {
+        let mut all: Vec<char> = line.chars().collect();
+        for _ in 0..=self.dice.roll(2) {
+            let at = self.dice.roll(all.len());
+            match self.dice.roll(4) {
+                0 => drop(all.remove(at)),
+                1 => all.insert(at, all[at]),
+                _ => {
+                    let new = self.dice.pick(&[
+                        "'", "\"", "`", "$", "(", ")", "{", "}", "[", "]", ";", "|", "&", "<", ">", "#", "\n", "\\",
+                        " ", "=", "!", "~",
+                    ]);
+                    all.splice(at..at, new.chars());
+                }
+            }
+        }
+        all.into_iter().collect()
     }
 
     fn statement(&mut self, depth: usize) -> String {
