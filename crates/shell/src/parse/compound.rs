@@ -157,7 +157,8 @@ impl<'a> Parser<'a> {
         if self.looking_at("((") {
             self.pos += 2;
             let header = self.try_arithmetic();
-            let outcome = match header {
+            let outcome = match &header {
+                Some(parts) if semicolons(parts) != 2 => self.fail(FaultKind::Unexpected, self.pos),
                 Some(_) => self.do_body(&mut body),
                 None => self.fail(FaultKind::Unterminated, self.pos),
             };
@@ -330,4 +331,10 @@ impl<'a> Parser<'a> {
             Err(stop) => (Kind::Simple(SimpleNode::default()), Err(stop)),
         }
     }
+}
+
+/// Semicolons of a counted loop's header: bash wants three parts.
+fn semicolons(parts: &[Part<'_>]) -> usize {
+    let texts = parts.iter().map(|part| if let Part::Text { text, .. } = part { text.matches(';').count() } else { 0 });
+    texts.sum()
 }

@@ -327,6 +327,10 @@ impl<'a> Parser<'a> {
             if quoted && byte == b'\'' {
                 self.paired_quote()?;
             }
+            if braced && !quoted && byte == b'{' {
+                // Bash expands braces first, and counts this one for them: `${x-{}}` is no longer what it looks.
+                self.note(FaultKind::Unexpected, self.pos);
+            }
             let process = !quoted && matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'(');
             let special = matches!(byte, b'\\' | b'$' | b'`' | b'"') || (byte == b'\'' && !quoted);
             if !special && !process {

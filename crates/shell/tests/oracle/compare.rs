@@ -107,9 +107,12 @@ fn could_be(dynamic: &Dynamic, arguments: &[&str]) -> bool {
     if pattern(&dynamic.prefix) || pattern(&dynamic.suffix) {
         return true;
     }
-    // `"$@"` and `"${a[@]}"` are any number of words, quoted or not.
+    // `"$@"` and `"${a[@]}"` are any number of words, quoted or not; `<()` is none when no process can be had.
     let several = dynamic.splits
-        || dynamic.sources.iter().any(|s| matches!(s, Source::Positional | Source::Variable(_) | Source::Indirect));
+        || dynamic
+            .sources
+            .iter()
+            .any(|s| matches!(s, Source::Positional | Source::Variable(_) | Source::Indirect | Source::Process));
     match arguments {
         [] => several && dynamic.prefix.is_empty() && dynamic.suffix.is_empty(),
         [one] => one.starts_with(dynamic.prefix.as_str()) && one.ends_with(dynamic.suffix.as_str()),

@@ -121,6 +121,12 @@ impl Generator {
             }
         }
         line.push_str(self.dice.pick(&["ls", "true", "echo end", "[ -n a ]"]));
+        line
+    }
+
+    /// A line as an accident or a trick would leave it, one time in four.
+    pub fn rough_line(&mut self) -> String {
+        let line = self.line();
         if self.dice.roll(4) == 0 { self.damaged(&line) } else { line }
     }
 

@@ -27,8 +27,8 @@ fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-/// Runs every line with programs that succeed and with programs that fail, and names what was not said.
-fn hold(lines: &[String], names: &BTreeSet<String>) {
+/// Runs every line, with programs that end with each of these statuses, and names what was not said.
+fn hold(lines: &[String], names: &BTreeSet<String>, statuses: &[u8]) {
     let next = AtomicUsize::new(0);
     let (started, late, safe) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let wrong: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -40,7 +40,7 @@ fn hold(lines: &[String], names: &BTreeSet<String>) {
                 while let Some(line) = lines.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let said = compare::Said::of(line);
                     safe.fetch_add(usize::from(said.is_safe()), Ordering::Relaxed);
-                    for status in [0, 1] {
+                    for &status in statuses {
                         let run = sandbox.run(line, status);
                         started.fetch_add(run.started.len(), Ordering::Relaxed);
                         late.fetch_add(usize::from(run.late), Ordering::Relaxed);
@@ -79,18 +79,18 @@ fn corpora_start_only_what_was_said() {
     for line in &lines {
         names.extend(line.split(|c| !word(c)).filter(|word| !word.is_empty() && word.len() < 40).map(str::to_owned));
     }
-    hold(&lines, &names);
+    hold(&lines, &names, &[0, 1]);
 }
 
 #[test]
 fn tricks_start_only_what_was_said() {
     let lines: Vec<String> = tricks::TRICKS.iter().map(|trick| (*trick).to_owned()).collect();
-    hold(&lines, &generator::programs().into_iter().collect());
+    hold(&lines, &generator::programs().into_iter().collect(), &[0, 1]);
 }
 
 #[test]
 fn lines_that_read_two_ways_are_read_as_bash_does() {
-    hold(&desync::lines(), &generator::programs().into_iter().collect());
+    hold(&desync::lines(), &generator::programs().into_iter().collect(), &[0]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn generated_lines_start_only_what_was_said() {
     let count = number("COUNTERSIGN_ORACLE_LINES", 3000);
     println!("COUNTERSIGN_ORACLE_SEED={seed} COUNTERSIGN_ORACLE_LINES={count}");
     let mut generator = Generator::new(seed);
-    let lines: Vec<String> = (0..count).map(|_| generator.line()).collect();
+    let lines: Vec<String> = (0..count).map(|_| generator.rough_line()).collect();
     let names = generator::programs().into_iter().collect();
-    hold(&lines, &names);
+    hold(&lines, &names, &[0, 1]);
 }
