@@ -37,8 +37,15 @@ fn bash(line: &str) -> Bash {
     }
 }
 
+/// Whether a reason fits a line and what the engine said of it.
+type Explains = fn(&str, &[String]) -> bool;
+
 /// Why bash may read what the engine refuses. Refusing is the safe side: it asks.
-const EXPLAINED: &[(&str, fn(&str, &[String]) -> bool)] = &[
+const EXPLAINED: &[(&str, Explains)] = &[
+    (
+        "braces inside an expansion are expanded first and counted otherwise, so they are refused on purpose",
+        |line, _| line.contains(":-{") || line.contains("${{"),
+    ),
     ("a line break inside a token joins what looks apart, so it is refused on purpose", |_, codes| {
         codes.iter().any(|code| code == "split_token")
     }),

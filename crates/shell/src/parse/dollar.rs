@@ -316,6 +316,7 @@ impl<'a> Parser<'a> {
         let mut start = self.pos;
         // Subscripts inside subscripts: `${x[y[0]]}`.
         let mut level = 0usize;
+        let mut in_quotes = false;
         while let Some(byte) = self.peek() {
             if close == b']' && byte == b'[' {
                 level += 1;
@@ -325,7 +326,10 @@ impl<'a> Parser<'a> {
                 break;
             }
             if quoted && byte == b'\'' {
-                self.paired_quote()?;
+                if !in_quotes {
+                    self.paired_quote()?;
+                }
+                in_quotes = !in_quotes;
             }
             if braced && !quoted && byte == b'{' {
                 // Bash expands braces first, and counts this one for them: `${x-{}}` is no longer what it looks.
