@@ -85,7 +85,7 @@ pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
     }
     let strange = input::strange_characters(text);
     let scope = Scope { workspace: options.workspace };
-    let mut walk = walk::walk(text);
+    let mut walk = walk::walk(text, options.workspace);
     let mut parts = parts(&walk);
     let mut coverable = coverable(&walk.constructs) && strange.is_none() && !walk.empty;
     let mut reasons: Vec<Reason> = Vec::with_capacity(walk.findings.len());

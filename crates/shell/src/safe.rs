@@ -14,6 +14,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::rc::Rc;
+
 use args::{Args, Piece};
 use paths::Touch;
 use table::{Check, Denial, Grammar, Operands, Program};
@@ -23,14 +25,15 @@ use std::borrow::Cow;
 use crate::command::{Redirect, RedirectKind, Simple, Stdin, Target};
 use crate::danger;
 use crate::reason::{Layer, Reason, Risk};
+use crate::walk::folder;
 use crate::word::{Source, Span, Value, Word};
 
 pub(crate) use paths::sensitive;
 
 /// Why this command is more than a reader; nothing when it only reads, starts nothing, talks to nobody and
 /// touches no secret.
-pub fn judge(simple: &Simple) -> Vec<Reason> {
-    let mut told = Told::default();
+pub fn judge(simple: &Simple, around: Around<'_>) -> Vec<Reason> {
+    let mut told = Told { reasons: Vec::new(), around };
     environment::judge(simple, &mut told);
     for redirect in &simple.redirects {
         told.redirect(redirect);
@@ -41,13 +44,23 @@ pub fn judge(simple: &Simple) -> Vec<Reason> {
     told.reasons
 }
 
-/// Reasons as they are found.
-#[derive(Debug, Default)]
-struct Told {
-    reasons: Vec<Reason>,
+/// What of the world around a command its paths are held against.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Around<'f> {
+    /// Folders it may run in, when the text has gone elsewhere.
+    pub folders: &'f [Rc<str>],
+    /// The folder that belongs to the agent's work.
+    pub workspace: Option<&'f str>,
 }
 
-impl Told {
+/// Reasons as they are found.
+#[derive(Debug)]
+struct Told<'f> {
+    reasons: Vec<Reason>,
+    around: Around<'f>,
+}
+
+impl Told<'_> {
     fn say(&mut self, code: &'static str, message: impl Into<Cow<'static, str>>, span: Span) {
         self.reasons.push(Reason {
             code: Cow::Borrowed(code),
@@ -77,20 +90,49 @@ impl Told {
         }
     }
 
-    /// Holds a path against the sensitive ones.
+    /// Holds a path against the sensitive ones, wherever it is used.
     fn path(&mut self, piece: Piece<'_>, touch: Touch) {
         let reason = match (&piece.word.value, piece.text) {
-            (_, Some(text)) => paths::touched(text, touch),
+            (_, Some(text)) => self.touched(text, touch),
             (Value::Dynamic(dynamic), None) => match dynamic.sources.as_slice() {
                 [Source::OneOf(values)] => values
                     .iter()
-                    .find_map(|value| paths::touched(&format!("{}{value}{}", dynamic.prefix, dynamic.suffix), touch)),
-                _ => paths::touched(&piece.word.picture(), touch),
+                    .find_map(|value| self.touched(&format!("{}{value}{}", dynamic.prefix, dynamic.suffix), touch)),
+                _ => self.touched(&piece.word.picture(), touch),
             },
-            (Value::Known(_) | Value::Glob(_), None) => paths::touched(&piece.word.picture(), touch),
+            (Value::Known(_) | Value::Glob(_), None) => self.touched(&piece.word.picture(), touch),
         };
         if let Some(reason) = reason {
             self.say("sensitive_path", reason, piece.word.span);
+        }
+    }
+
+    fn touched(&self, path: &str, touch: Touch) -> Option<&'static str> {
+        let held = |path: &str| paths::touched(path, touch).or_else(|| self.elsewhere(path, touch));
+        held(path).or_else(|| {
+            if folder::is_rooted(path) {
+                return None;
+            }
+            self.around.folders.iter().find_map(|folder| held(&folder::joined(folder, path)))
+        })
+    }
+
+    /// Contents of files in places of which nothing is known, unless they are the agent's own.
+    fn elsewhere(&self, path: &str, touch: Touch) -> Option<&'static str> {
+        let own = |workspace: &str| {
+            let inside = path.strip_prefix(workspace.trim_end_matches('/'));
+            inside.is_some_and(|rest| rest.is_empty() || (rest.starts_with('/') && !rest.contains("..")))
+        };
+        let unknown = touch != Touch::Names && paths::unknown_place(path) && !self.around.workspace.is_some_and(own);
+        unknown.then_some("a file outside the work, the home and the system's own folders")
+    }
+
+    /// Without a path, a program that reads trees reads the one it runs in.
+    fn here(&mut self, span: Span, touch: Touch) {
+        if !self.around.folders.is_empty()
+            && let Some(reason) = self.touched(".", touch)
+        {
+            self.say("sensitive_path", reason, span);
         }
     }
 
@@ -209,11 +251,11 @@ impl Told {
                 number => self.deny(number, piece.word.span),
             }
         }
-        self.operands(grammar, args);
+        self.operands(grammar, args, word.span);
         check::run(simple, grammar, args, word, self);
     }
 
-    fn operands(&mut self, grammar: &Grammar, args: &Args<'_>) {
+    fn operands(&mut self, grammar: &Grammar, args: &Args<'_>, span: Span) {
         let tree = grammar.always_recursive || args.has_any(grammar.recursive.words());
         let contents = if tree { Touch::Tree } else { Touch::Contents };
         let mut operands = args.operands.as_slice();
@@ -232,13 +274,21 @@ impl Told {
                     self.say("unknown_operand", "takes no operands when it only reads", piece.word.span);
                 }
             }
-            Operands::Paths => self.each(operands, contents),
+            Operands::Paths => {
+                self.each(operands, contents);
+                if tree && operands.is_empty() {
+                    self.here(span, contents);
+                }
+            }
             Operands::Names => self.each(operands, Touch::Names),
             Operands::Pattern | Operands::Script => {
                 if !args.has_any(grammar.pattern_options.words()) {
                     operands = operands.get(1..).unwrap_or(&[]);
                 }
                 self.each(operands, contents);
+                if tree && operands.is_empty() {
+                    self.here(span, contents);
+                }
             }
             Operands::Revisions => {
                 for piece in operands {

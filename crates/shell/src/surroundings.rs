@@ -42,7 +42,7 @@ pub(crate) fn judge(options: &Options<'_>) -> Surroundings {
     };
     let (mut reasons, mut constructs) = (Vec::new(), Constructs::default());
     syntax::judge(&simple, &mut reasons, &mut constructs);
-    reasons.extend(safe::judge(&simple));
+    reasons.extend(safe::judge(&simple, safe::Around::default()));
     let scope = Scope { workspace: options.workspace };
     let judged = danger::judge(std::slice::from_ref(&simple), &scope, options.rules, |_| true);
     reasons.extend(judged.each.into_iter().map(|(_, reason)| reason));

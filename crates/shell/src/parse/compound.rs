@@ -157,7 +157,8 @@ impl<'a> Parser<'a> {
         if self.looking_at("((") {
             self.pos += 2;
             let header = self.try_arithmetic();
-            let outcome = match header {
+            let outcome = match &header {
+                Some(parts) if semicolons(parts) != 2 => self.fail(FaultKind::Unexpected, self.pos),
                 Some(_) => self.do_body(&mut body),
                 None => self.fail(FaultKind::Unterminated, self.pos),
             };
@@ -188,6 +189,10 @@ impl<'a> Parser<'a> {
             self.skip_blanks();
             match self.peek() {
                 Some(b';' | b'\n') | None => return Ok(()),
+                Some(b'#') => {
+                    self.comment();
+                    continue;
+                }
                 Some(b'<' | b'>') if self.peek_at(1) == Some(b'(') => {}
                 Some(byte) if is_meta(byte) => return self.fail(FaultKind::Unexpected, self.pos),
                 _ => {}
@@ -200,7 +205,7 @@ impl<'a> Parser<'a> {
     fn case(&mut self) -> (Kind<'a>, Step<()>) {
         self.skip_blanks();
         let mut arms = Vec::new();
-        let subject = match self.word() {
+        let subject = match self.standing_word() {
             Ok(word) => word,
             Err(stop) => {
                 let empty = Node { span: self.span_from(self.pos), parts: Vec::new() };
@@ -224,7 +229,7 @@ impl<'a> Parser<'a> {
             let mut patterns = Vec::new();
             loop {
                 self.skip_blanks();
-                patterns.push(self.word()?);
+                patterns.push(self.standing_word()?);
                 self.skip_blanks();
                 if self.peek() != Some(b'|') {
                     break;
@@ -285,7 +290,7 @@ impl<'a> Parser<'a> {
 
     fn function_keyword(&mut self) -> (Kind<'a>, Step<()>) {
         self.skip_blanks();
-        let name = self.word();
+        let name = self.standing_word();
         self.skip_blanks();
         if self.looking_at("()") {
             self.pos += 2;
@@ -326,4 +331,10 @@ impl<'a> Parser<'a> {
             Err(stop) => (Kind::Simple(SimpleNode::default()), Err(stop)),
         }
     }
+}
+
+/// Semicolons of a counted loop's header: bash wants three parts.
+fn semicolons(parts: &[Part<'_>]) -> usize {
+    let texts = parts.iter().map(|part| if let Part::Text { text, .. } = part { text.matches(';').count() } else { 0 });
+    texts.sum()
 }

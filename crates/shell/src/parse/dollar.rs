@@ -146,13 +146,24 @@ impl<'a> Parser<'a> {
                 level -= 1;
             } else if byte == open {
                 level += 1;
-            } else if matches!(byte, b'$' | b'`' | b'"' | b'\\') {
+            } else if matches!(byte, b'$' | b'`' | b'"' | b'\'' | b'\\') {
                 push_text(&mut parts, self.slice(start, self.pos), true);
                 match byte {
                     b'$' => self.dollar(&mut parts, true)?,
                     b'`' => self.backtick(&mut parts, true)?,
-                    b'"' => self.pos += 1,
-                    _ => self.pos = (self.pos + 2).min(self.end),
+                    b'"' => self.double_quoted(&mut parts)?,
+                    b'\'' => {
+                        // Bash looks for the other quote here, then takes it for a mistake: nobody honest writes it.
+                        self.note(FaultKind::Unexpected, self.pos);
+                        self.operand_special(byte, false, &mut parts)?;
+                    }
+                    _ => {
+                        // What the backslash protects now is evaluated later: `$((a[\$(id)]))` runs `id`.
+                        self.pos += 1;
+                        let length = self.slice(self.pos, self.end).chars().next().map_or(0, char::len_utf8);
+                        push_text(&mut parts, self.slice(self.pos, self.pos + length), true);
+                        self.pos += length;
+                    }
                 }
                 start = self.pos;
                 continue;
@@ -261,7 +272,7 @@ impl<'a> Parser<'a> {
             b'=' => Op::AssignDefault { colon, word: self.operand(b'}', quoted, true)? },
             b'?' => Op::Error { word: self.operand(b'}', quoted, true)? },
             b'+' => Op::Alternate { colon, word: self.operand(b'}', quoted, true)? },
-            b':' => Op::Slice(self.operand(b'}', true, true)?),
+            b':' => Op::Slice(self.operand(b'}', quoted, true)?),
             b'#' | b'%' => {
                 if self.peek() == Some(operator) {
                     self.pos += 1;
@@ -303,9 +314,26 @@ impl<'a> Parser<'a> {
     fn operand(&mut self, close: u8, quoted: bool, braced: bool) -> Step<Vec<Part<'a>>> {
         let mut parts = Vec::new();
         let mut start = self.pos;
+        // Subscripts inside subscripts: `${x[y[0]]}`.
+        let mut level = 0usize;
+        let mut in_quotes = false;
         while let Some(byte) = self.peek() {
-            if byte == close || (braced && byte == b'}') {
+            if close == b']' && byte == b'[' {
+                level += 1;
+            } else if close == b']' && byte == b']' && level > 0 {
+                level -= 1;
+            } else if byte == close || (braced && byte == b'}') {
                 break;
+            }
+            if quoted && byte == b'\'' {
+                if !in_quotes {
+                    self.paired_quote()?;
+                }
+                in_quotes = !in_quotes;
+            }
+            if braced && !quoted && byte == b'{' {
+                // Bash expands braces first, and counts this one for them: `${x-{}}` is no longer what it looks.
+                self.note(FaultKind::Unexpected, self.pos);
             }
             let process = !quoted && matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'(');
             let special = matches!(byte, b'\\' | b'$' | b'`' | b'"') || (byte == b'\'' && !quoted);
@@ -331,6 +359,20 @@ impl<'a> Parser<'a> {
             push_text(&mut parts, self.slice(start, self.pos), quoted);
         }
         Ok(parts)
+    }
+
+    /// A single quote in the word of a double-quoted `${…}` is text, but bash looks for its pair before it looks for
+    /// the closing brace. Where that makes a difference, the two ways to read it are too far apart.
+    fn paired_quote(&mut self) -> Step<()> {
+        let rest = self.bytes.get(self.pos + 1..self.end).unwrap_or_default();
+        let Some(length) = rest.iter().position(|byte| *byte == b'\'') else {
+            return self.fail(FaultKind::Unterminated, self.pos);
+        };
+        let between = rest.get(..length).unwrap_or_default();
+        if between.iter().any(|byte| matches!(byte, b'}' | b'"' | b'`' | b'\\' | b'\n')) {
+            self.note(FaultKind::Unexpected, self.pos);
+        }
+        Ok(())
     }
 
     fn operand_special(&mut self, byte: u8, quoted: bool, parts: &mut Vec<Part<'a>>) -> Step<()> {

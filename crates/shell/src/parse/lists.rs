@@ -2,6 +2,13 @@
 
 use super::*;
 
+const CLOSERS: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "}"];
+
+fn ends_compound(item: &Item<'_>) -> bool {
+    let last = item.chain.last().and_then(|pipeline| pipeline.stages.last());
+    last.is_some_and(|command| !matches!(command.kind, Kind::Simple(_)))
+}
+
 impl<'a> Parser<'a> {
     /// Reads a list up to the end, a `)`, or one of the reserved words given (left unread).
     pub(super) fn list(&mut self, until: &[&str]) -> Step<List<'a>> {
@@ -66,6 +73,10 @@ impl<'a> Parser<'a> {
                 }
                 Some(b'\n' | b'#') => Ok(true),
                 None | Some(b')') => Ok(false),
+                // After `done`, `}` or `)` a closing word needs no separator: `{ (ls) }`.
+                Some(_) if ends_compound(item) && self.keyword().is_some_and(|word| CLOSERS.contains(&word)) => {
+                    Ok(true)
+                }
                 Some(_) => self.fail(FaultKind::Unexpected, self.pos),
             };
         }
@@ -96,6 +107,10 @@ impl<'a> Parser<'a> {
             }
             self.pos += if both { 2 } else { 1 };
             self.skip_lines()?;
+            // Bash takes `!` at the start of a pipeline only.
+            if self.keyword() == Some("!") {
+                return self.fail(FaultKind::Unexpected, self.pos);
+            }
         }
     }
 

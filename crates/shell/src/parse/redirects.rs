@@ -44,7 +44,7 @@ impl<'a> Parser<'a> {
             let here = self.heredoc_start(token == "<<-")?;
             return Ok(Some(Redirection { span: self.span_from(start), op, fd, target: None, here: Some(here) }));
         }
-        let target = self.word()?;
+        let target = self.standing_word()?;
         Ok(Some(Redirection { span: self.span_from(start), op, fd, target: Some(target), here: None }))
     }
 
@@ -64,7 +64,7 @@ impl<'a> Parser<'a> {
     /// Reads the delimiter; the body follows the next newline.
     fn heredoc_start(&mut self, strip_tabs: bool) -> Step<usize> {
         let start = self.pos;
-        let word = self.word()?;
+        let word = self.standing_word()?;
         let raw = self.slice(start, self.pos);
         let quoted = raw.bytes().any(|byte| matches!(byte, b'\'' | b'"' | b'\\'));
         let mut delimiter = String::new();

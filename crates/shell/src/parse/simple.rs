@@ -2,7 +2,7 @@
 
 use super::*;
 
-const DECLARATIONS: &[&str] = &["declare", "typeset", "local", "export", "readonly", "eval"];
+const DECLARATIONS: &[&str] = &["declare", "typeset", "local", "export", "readonly", "eval", "let", "alias"];
 
 impl<'a> Parser<'a> {
     pub(super) fn simple(&mut self, redirects: &mut Vec<Redirection<'a>>) -> Step<(Kind<'a>, Step<()>)> {
@@ -53,9 +53,34 @@ impl<'a> Parser<'a> {
                 node.arrays.push(assign);
                 continue;
             }
+            if declaring {
+                self.odd_subscript()?;
+            }
             let word = self.word()?;
             node.words.push(word);
         }
+    }
+
+    /// Operands of `declare` and its kin may be assignments, so that bash reads their subscripts to the `]`.
+    fn odd_subscript(&mut self) -> Step<()> {
+        let start = self.pos;
+        if !self.peek().is_some_and(is_name_start) {
+            return Ok(());
+        }
+        while self.peek().is_some_and(is_name_byte) {
+            self.pos += 1;
+        }
+        let at = self.pos;
+        if self.peek() == Some(b'[') {
+            if self.try_subscript().is_none() {
+                return self.fail(FaultKind::Unterminated, at);
+            }
+            if self.slice(at, self.pos).bytes().any(is_meta) {
+                self.note(FaultKind::Unexpected, at);
+            }
+        }
+        self.pos = start;
+        Ok(())
     }
 
     fn empty_parentheses(&mut self) -> bool {
@@ -83,13 +108,9 @@ impl<'a> Parser<'a> {
         let name = self.slice(start, at);
         self.pos = at;
         let subscript = if self.peek() == Some(b'[') && !arrays_only {
-            match self.try_subscript() {
-                Some(parts) => Some(parts),
-                None => {
-                    self.pos = start;
-                    return Ok(None);
-                }
-            }
+            // Where an assignment may stand, bash reads to the `]` whatever comes: blanks, operators, line breaks.
+            let Some(parts) = self.try_subscript() else { return self.fail(FaultKind::Unterminated, at) };
+            Some(parts)
         } else {
             None
         };
@@ -99,6 +120,9 @@ impl<'a> Parser<'a> {
         }
         let array = self.peek_at(1) == Some(b'(');
         if self.peek() != Some(b'=') || (arrays_only && !array) {
+            if subscript.is_some() && self.slice(at, self.pos).bytes().any(is_meta) {
+                self.note(FaultKind::Unexpected, at);
+            }
             self.pos = start;
             return Ok(None);
         }
@@ -131,7 +155,31 @@ impl<'a> Parser<'a> {
                 Some(byte) if is_meta(byte) => return self.fail(FaultKind::Unexpected, self.pos),
                 _ => {}
             }
-            words.push(self.word()?);
+            words.push(self.element()?);
         }
+    }
+
+    /// Here a word that begins with `[` goes on to its `]`, blanks and all.
+    fn element(&mut self) -> Step<Element<'a>> {
+        let start = self.pos;
+        if self.peek() != Some(b'[') {
+            return Ok(Element { subscript: None, value: self.word()? });
+        }
+        let Some(subscript) = self.try_subscript() else { return self.fail(FaultKind::Unterminated, start) };
+        let append = usize::from(self.peek() == Some(b'+'));
+        if self.peek_at(append) == Some(b'=') {
+            self.pos += append + 1;
+            return Ok(Element { subscript: Some(subscript), value: self.assigned()? });
+        }
+        let mut parts = vec![Part::Text { text: "[".into(), quoted: true }];
+        parts.extend(subscript.into_iter().map(|part| match part {
+            Part::Text { text, .. } => Part::Text { text, quoted: true },
+            other => other,
+        }));
+        parts.push(Part::Text { text: "]".into(), quoted: true });
+        if self.peek().is_some_and(|byte| !is_meta(byte)) {
+            parts.extend(self.word()?.parts);
+        }
+        Ok(Element { subscript: None, value: Node { span: self.span_from(start), parts } })
     }
 }

@@ -88,7 +88,14 @@ pub(crate) struct Assign<'a> {
 #[derive(Debug)]
 pub(crate) enum AssignValue<'a> {
     Word(Node<'a>),
-    Array(Vec<Node<'a>>),
+    Array(Vec<Element<'a>>),
+}
+
+/// One element of an array: `word` or `[subscript]=word`.
+#[derive(Debug)]
+pub(crate) struct Element<'a> {
+    pub subscript: Option<Vec<Part<'a>>>,
+    pub value: Node<'a>,
 }
 
 #[derive(Debug)]

@@ -5,6 +5,11 @@ use std::borrow::Cow;
 use super::*;
 
 impl<'a> Parser<'a> {
+    /// Reads one word where one must stand: a `#` here begins a comment instead.
+    pub(super) fn standing_word(&mut self) -> Step<Node<'a>> {
+        if self.peek() == Some(b'#') { self.fail(FaultKind::Unexpected, self.pos) } else { self.word() }
+    }
+
     /// Reads one word; there must be one.
     pub(super) fn word(&mut self) -> Step<Node<'a>> {
         let start = self.pos;

@@ -62,7 +62,7 @@ impl<'a> Args<'a> {
     }
 
     /// Reads the words by the grammar. With `stop`, only up to the first operand, which is not read.
-    pub(super) fn read(grammar: &Grammar, words: &'a [Word], stop: bool, told: &mut Told) -> Self {
+    pub(super) fn read(grammar: &Grammar, words: &'a [Word], stop: bool, told: &mut Told<'_>) -> Self {
         let mut reader = Reader { grammar, told, args: Args::default() };
         let mut at = 0;
         if grammar.check == Check::Tar {
@@ -134,13 +134,13 @@ enum Step {
     Value(&'static Known),
 }
 
-struct Reader<'g, 't, 'a> {
+struct Reader<'g, 't, 'f, 'a> {
     grammar: &'g Grammar,
-    told: &'t mut Told,
+    told: &'t mut Told<'f>,
     args: Args<'a>,
 }
 
-impl<'a> Reader<'_, '_, 'a> {
+impl<'a> Reader<'_, '_, '_, 'a> {
     /// `tar tzf x`: the first word is letters without a dash, and their values follow in order.
     fn old_bundle(&mut self, words: &'a [Word]) -> usize {
         let Some(word) = words.first() else { return 0 };

@@ -9,7 +9,7 @@ use crate::word::{Source, Value, Word};
 /// Fine, or the code and the reason.
 pub(super) type Verdict = Result<(), (&'static str, &'static str)>;
 
-pub(super) fn run(simple: &Simple, grammar: &Grammar, args: &Args<'_>, word: &Word, told: &mut Told) {
+pub(super) fn run(simple: &Simple, grammar: &Grammar, args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
     match grammar.check {
         Check::None => {}
         Check::Group => told.say("unknown_subcommand", "without a read-only subcommand", word.span),
@@ -25,7 +25,7 @@ pub(super) fn run(simple: &Simple, grammar: &Grammar, args: &Args<'_>, word: &Wo
         Check::Sed => scripts(grammar, args, word, &["-e", "--expression"], sed::script, told),
         Check::Awk => scripts(grammar, args, word, &["-e", "--source"], awk::program, told),
         Check::Jq => scripts(grammar, args, word, &[], jq::filter, told),
-        Check::Find => find(args, told),
+        Check::Find => find(args, word, told),
         Check::Test => test(simple, args, told),
         Check::Ps => ps(args, told),
         Check::Printenv => printenv(args, word, told),
@@ -59,7 +59,7 @@ fn scripts(
     word: &Word,
     options: &[&str],
     judge: fn(&str) -> Verdict,
-    told: &mut Told,
+    told: &mut Told<'_>,
 ) {
     let mut pieces: Vec<Piece<'_>> = args
         .options
@@ -108,7 +108,7 @@ fn text_of(piece: Piece<'_>) -> Option<String> {
     number.then(|| format!("{}1{}", dynamic.prefix, dynamic.suffix))
 }
 
-fn find(args: &Args<'_>, told: &mut Told) {
+fn find(args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
     // Everything below a home or the root, unfiltered, is for feeding to something else.
     const AIMED: [&str; 13] = [
         "-name",
@@ -130,18 +130,26 @@ fn find(args: &Args<'_>, told: &mut Told) {
         let touch = if aimed { paths::Touch::Names } else { paths::Touch::Tree };
         told.path(*piece, touch);
     }
+    if !aimed && args.operands.is_empty() {
+        told.here(word.span, paths::Touch::Tree);
+    }
     for given in &args.options {
         let named = ["-name", "-iname", "-path", "-wholename"].iter().any(|option| given.key.is(option));
         if let Some(value) = given.value
             && named
         {
             told.path(value, paths::Touch::Names);
+            // `find /etc -name shadow`: neither is secret without the other.
+            for root in args.operands.iter().filter_map(|piece| piece.text) {
+                let text = format!("{root}/{}", value.text.unwrap_or_default());
+                told.path(Piece { word: value.word, text: Some(&text) }, paths::Touch::Names);
+            }
         }
     }
 }
 
 /// `-v` and `-R` take a name and evaluate its subscript; arithmetic in `[[ ]]` does the same.
-fn test(simple: &Simple, args: &Args<'_>, told: &mut Told) {
+fn test(simple: &Simple, args: &Args<'_>, told: &mut Told<'_>) {
     let double = simple.argv.first().and_then(Word::known) == Some("[[");
     let words = &args.operands;
     for (at, piece) in words.iter().enumerate() {
@@ -159,9 +167,14 @@ fn test(simple: &Simple, args: &Args<'_>, told: &mut Told) {
                     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+'))
                 }
                 (Value::Dynamic(dynamic), None) => dynamic.sources.iter().all(|source| match source {
-                    Source::Number | Source::BoundedOutput | Source::Variable(_) => true,
+                    Source::Number => true,
                     Source::OneOf(values) => values.iter().all(|value| !value.contains('[')),
-                    Source::Positional | Source::Output | Source::Process | Source::Indirect => false,
+                    Source::BoundedOutput
+                    | Source::Variable(_)
+                    | Source::Positional
+                    | Source::Output
+                    | Source::Process
+                    | Source::Indirect => false,
                 }),
                 _ => false,
             };
@@ -173,7 +186,7 @@ fn test(simple: &Simple, args: &Args<'_>, told: &mut Told) {
 }
 
 /// Options without a dash: `e` shows environments.
-fn ps(args: &Args<'_>, told: &mut Told) {
+fn ps(args: &Args<'_>, told: &mut Told<'_>) {
     for piece in &args.operands {
         let text = piece.text.unwrap_or("");
         if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',') && !text.is_empty() {
@@ -187,7 +200,7 @@ fn ps(args: &Args<'_>, told: &mut Told) {
     }
 }
 
-fn printenv(args: &Args<'_>, word: &Word, told: &mut Told) {
+fn printenv(args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
     if args.operands.is_empty() {
         told.say("dumps_environment", "shows the whole environment, where secrets are", word.span);
     }
@@ -198,7 +211,7 @@ fn printenv(args: &Args<'_>, word: &Word, told: &mut Told) {
     }
 }
 
-fn git_config(args: &Args<'_>, told: &mut Told) {
+fn git_config(args: &Args<'_>, told: &mut Told<'_>) {
     const READS: [&str; 7] = ["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color"];
     let first = args.operands.first().and_then(|piece| piece.text).unwrap_or("");
     let reads = args.has_any(READS.into_iter());
@@ -218,7 +231,7 @@ fn git_config(args: &Args<'_>, told: &mut Told) {
     }
 }
 
-fn kubectl(args: &Args<'_>, told: &mut Told) {
+fn kubectl(args: &Args<'_>, told: &mut Told<'_>) {
     for piece in &args.operands {
         let Some(text) = piece.text else {
             told.say("dynamic_option", "which resource depends on run time", piece.word.span);
@@ -237,7 +250,7 @@ fn kubectl(args: &Args<'_>, told: &mut Told) {
     }
 }
 
-fn set(args: &Args<'_>, word: &Word, told: &mut Told) {
+fn set(args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
     if args.options.is_empty() && args.operands.is_empty() && !args.ended {
         told.say("dumps_environment", "shows every variable, where secrets are", word.span);
     }
@@ -263,7 +276,7 @@ fn set(args: &Args<'_>, word: &Word, told: &mut Told) {
     }
 }
 
-fn cd(args: &Args<'_>, told: &mut Told) {
+fn cd(args: &Args<'_>, told: &mut Told<'_>) {
     for piece in &args.operands {
         if piece.text.is_some_and(|text| text.starts_with("/proc") || text.starts_with("/dev/fd")) {
             told.say("sensitive_path", "goes to where processes' memory and environments are", piece.word.span);
@@ -271,7 +284,7 @@ fn cd(args: &Args<'_>, told: &mut Told) {
     }
 }
 
-fn printf(args: &Args<'_>, told: &mut Told) {
+fn printf(args: &Args<'_>, told: &mut Told<'_>) {
     let Some(piece) = args.operands.first() else { return };
     if piece.word.picture().starts_with("-v") {
         told.say("sets_environment", "`printf -v` sets a variable", piece.word.span);
@@ -279,7 +292,7 @@ fn printf(args: &Args<'_>, told: &mut Told) {
 }
 
 /// `host:file` is an archive on another machine.
-fn tar(args: &Args<'_>, told: &mut Told) {
+fn tar(args: &Args<'_>, told: &mut Told<'_>) {
     for given in args.options.iter().filter(|given| given.key.is("-f") || given.key.is("--file")) {
         if let Some(value) = given.value
             && value.text.is_none_or(|text| text.contains(':'))
@@ -290,7 +303,7 @@ fn tar(args: &Args<'_>, told: &mut Told) {
 }
 
 /// `+!sh`: a first command.
-fn less(args: &Args<'_>, told: &mut Told) {
+fn less(args: &Args<'_>, told: &mut Told<'_>) {
     for piece in &args.operands {
         if piece.text.is_some_and(|text| text.starts_with('+')) {
             told.say("runs_programs", "starts with a command, which can run programs", piece.word.span);
@@ -298,7 +311,7 @@ fn less(args: &Args<'_>, told: &mut Told) {
     }
 }
 
-fn forbid(args: &Args<'_>, mark: char, (code, reason): (&'static str, &'static str), told: &mut Told) {
+fn forbid(args: &Args<'_>, mark: char, (code, reason): (&'static str, &'static str), told: &mut Told<'_>) {
     let values = args.options.iter().filter_map(|given| given.value);
     for piece in args.operands.iter().copied().chain(values) {
         if piece.text.is_none_or(|text| text.contains(mark)) {
@@ -307,7 +320,7 @@ fn forbid(args: &Args<'_>, mark: char, (code, reason): (&'static str, &'static s
     }
 }
 
-fn npm_config(args: &Args<'_>, told: &mut Told) {
+fn npm_config(args: &Args<'_>, told: &mut Told<'_>) {
     for piece in &args.operands {
         let harmless = piece.text.is_some_and(|key| {
             !key.starts_with("//")

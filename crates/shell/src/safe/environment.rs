@@ -7,7 +7,7 @@ use crate::command::{Assignment, Simple};
 use crate::word::{Source, Value, Word};
 
 /// The assignments before a command, or alone.
-pub(super) fn judge(simple: &Simple, told: &mut Told) {
+pub(super) fn judge(simple: &Simple, told: &mut Told<'_>) {
     let program = simple.argv.first().and_then(Word::known);
     for assignment in &simple.assignments {
         let name = assignment.name.as_str();
@@ -39,7 +39,7 @@ fn harmless(assignment: &Assignment) -> bool {
 }
 
 /// An operand that names a shell variable to be set, as of `read`.
-pub(super) fn variable(piece: Piece<'_>, told: &mut Told) {
+pub(super) fn variable(piece: Piece<'_>, told: &mut Told<'_>) {
     let fine = piece.text.is_some_and(|name| is_name(name) && !influential(name));
     if !fine {
         told.say("sets_environment", "sets a variable that may change what programs do", piece.word.span);
@@ -47,7 +47,7 @@ pub(super) fn variable(piece: Piece<'_>, told: &mut Told) {
 }
 
 /// `echo "$GITHUB_TOKEN"`.
-pub(super) fn secret_variable(word: &Word, told: &mut Told) {
+pub(super) fn secret_variable(word: &Word, told: &mut Told<'_>) {
     let Value::Dynamic(dynamic) = &word.value else { return };
     for source in &dynamic.sources {
         if let Source::Variable(name) = source

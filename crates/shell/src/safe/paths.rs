@@ -39,6 +39,64 @@ pub(super) fn touched(path: &str, touch: Touch) -> Option<&'static str> {
     None
 }
 
+/// Folders at the root whose files are of the system, of a home (held against the patterns) or where code is commonly
+/// mounted. A secret mounted anywhere else has no name that could be known, so contents elsewhere are asked for.
+const KNOWN_ROOTS: &[&str] = &[
+    "etc",
+    "proc",
+    "sys",
+    "usr",
+    "var",
+    "tmp",
+    "private",
+    "opt",
+    "lib",
+    "lib32",
+    "lib64",
+    "bin",
+    "sbin",
+    "dev",
+    "run",
+    "boot",
+    "nix",
+    "snap",
+    "home",
+    "Users",
+    "root",
+    "Applications",
+    "Library",
+    "System",
+    "workspace",
+    "workspaces",
+    "work",
+    "repo",
+    "repos",
+    "app",
+    "src",
+    "code",
+    "project",
+    "projects",
+    "build",
+    "testbed",
+    "github",
+];
+
+/// Whether an absolute path leads where nothing is known of what is kept there.
+pub(super) fn unknown_place(path: &str) -> bool {
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    if !path.starts_with('/') {
+        return false;
+    }
+    let mut steps: Vec<&str> = Vec::new();
+    for step in path.split('/').filter(|step| !step.is_empty() && *step != ".") {
+        match step {
+            ".." => drop(steps.pop()),
+            step => steps.push(step),
+        }
+    }
+    steps.first().is_some_and(|first| !KNOWN_ROOTS.contains(first))
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anchor {
     Root,

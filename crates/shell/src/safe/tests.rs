@@ -91,7 +91,7 @@ fn words(line: &str) -> Vec<Word> {
 }
 
 fn codes(line: &str) -> Vec<String> {
-    judge(&simple(line)).into_iter().map(|reason| reason.code.into_owned()).collect()
+    judge(&simple(line), Around::default()).into_iter().map(|reason| reason.code.into_owned()).collect()
 }
 
 fn is_safe(line: &str) -> bool {
@@ -103,7 +103,7 @@ fn every_example_of_a_rule_holds() {
     let wrong: Vec<String> = EXAMPLES
         .iter()
         .filter(|(line, safe)| is_safe(line) != *safe)
-        .map(|(line, safe)| format!("{line}: expected safe={safe}, got {:?}", judge(&simple(line))))
+        .map(|(line, safe)| format!("{line}: expected safe={safe}, got {:?}", judge(&simple(line), Around::default())))
         .collect();
     assert!(wrong.is_empty(), "{} of {} wrong:\n{}", wrong.len(), EXAMPLES.len(), wrong.join("\n"));
     assert!(EXAMPLES.len() > 500, "{}", EXAMPLES.len());
@@ -225,7 +225,7 @@ fn with_more(line: &str, from: &[&str]) -> bool {
     let mut simple = simple(line);
     simple.more_arguments = true;
     simple.stdin = Stdin::Pipe(from.iter().map(|name| (*name).to_owned()).collect());
-    judge(&simple).is_empty()
+    judge(&simple, Around::default()).is_empty()
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn arguments_that_come_later() {
     let mut here = simple("cat");
     here.more_arguments = true;
     here.stdin = Stdin::Here(HereDoc { text: None });
-    assert!(!judge(&here).is_empty());
+    assert!(!judge(&here, Around::default()).is_empty());
 }
 
 #[test]
@@ -261,10 +261,10 @@ fn values_of_loops_are_held_against_the_paths() {
         })
     };
     safe.argv.push(Word { span: NOWHERE, value: value(&["a.txt", "b.txt"]) });
-    assert_eq!(judge(&safe), []);
+    assert_eq!(judge(&safe, Around::default()), []);
     safe.argv.push(Word { span: NOWHERE, value: value(&["a.txt", ".env"]) });
-    assert!(!judge(&safe).is_empty());
+    assert!(!judge(&safe, Around::default()).is_empty());
     let mut sorted = simple("sort");
     sorted.argv.push(Word { span: NOWHERE, value: value(&["a.txt", "-oout"]) });
-    assert!(!judge(&sorted).is_empty());
+    assert!(!judge(&sorted, Around::default()).is_empty());
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::walk::{self, Walk};
 
 fn walk(line: &str) -> Walk {
-    walk::walk(line)
+    walk::walk(line, None)
 }
 
 fn inner_commands(line: &str) -> Vec<String> {

@@ -10,7 +10,7 @@ use crate::word::{Source, Span, Value, Word};
 
 use super::compounds::dynamic;
 use super::env::Binding;
-use super::{Base, Finding, Heres, Role, Walker};
+use super::{Base, Finding, Heres, Role, Walker, folder};
 
 /// Programs a word may stand for before each is judged by itself.
 const MAX_PROGRAMS: usize = 16;
@@ -88,6 +88,13 @@ impl Walker<'_> {
                 self.start_one(one);
             }
         }
+        // `$SUDO rm x`: an unquoted word that is empty at run time is none, and the next one is the program.
+        let vanishing = simple.argv.iter().take_while(|word| may_vanish(word)).count();
+        if vanishing > 0 && vanishing < simple.argv.len() {
+            let mut rest = simple.clone();
+            rest.argv.drain(..vanishing);
+            self.start_one(rest);
+        }
         self.start_one(simple);
     }
 
@@ -110,19 +117,23 @@ impl Walker<'_> {
         syntax::judge(&simple, &mut reasons, &mut self.out.constructs);
         self.judge_program(&simple, &mut reasons);
         match unwrapped {
-            None => reasons.extend(crate::safe::judge(&simple)),
+            None => reasons.extend(crate::safe::judge(&simple, self.around())),
             Some(unwrapped) => {
                 reasons.extend(unwrapped.reasons.iter().cloned());
                 self.arguments_from_input(&simple, unwrapped, &mut reasons);
                 // Its own words, redirections and environment; not the command inside, which comes by itself.
                 let own = Simple { argv: unwrapped.own.clone().unwrap_or_default(), ..simple.clone() };
-                reasons.extend(crate::safe::judge(&own));
+                reasons.extend(crate::safe::judge(&own, self.around()));
             }
         }
         let findings = reasons.into_iter().map(|reason| Finding { reason, simple: Some(index) });
         self.out.findings.extend(findings);
         self.out.simples.push(simple);
         index
+    }
+
+    fn around(&self) -> crate::safe::Around<'_> {
+        crate::safe::Around { folders: self.env.folders.all(), workspace: self.workspace }
     }
 
     /// What the program word itself says.
@@ -159,25 +170,39 @@ impl Walker<'_> {
             AssignValue::Word(node) => {
                 let value = self.single(&node.parts, heres);
                 let word = Word { span: self.at(node.span), value };
+                self.assigned_number(assign.name, &word.value, span);
                 if lasting {
                     self.bind_scalar(assign, &word.value);
                 }
                 Assignment { span, name, value: Some(word) }
             }
-            AssignValue::Array(nodes) => {
+            AssignValue::Array(elements) => {
                 let mut words = Vec::new();
-                for node in nodes {
-                    words.extend(self.words(node, heres));
+                let mut placed = assign.append;
+                for element in elements {
+                    if let Some(subscript) = &element.subscript {
+                        placed = true;
+                        self.arithmetic(subscript, heres);
+                    }
+                    words.extend(self.words(&element.value, heres));
                 }
                 if lasting {
-                    let first = words.first().map_or_else(|| Value::Known(String::new()), |word| word.value.clone());
-                    let array = (!assign.append).then_some(words);
-                    let value = if array.is_some() { first } else { dynamic(Source::Output) };
-                    self.env.bind(assign.name, Binding { value, array, content: false });
+                    self.bind_array(assign.name, words, placed);
                 }
                 Assignment { span, name, value: None }
             }
         }
+    }
+
+    /// An array whose elements are in order, or of which only the elements are known.
+    fn bind_array(&mut self, name: &str, words: Vec<Word>, placed: bool) {
+        let value = if placed {
+            let known = words.iter().filter_map(Word::known).map(str::to_owned).collect();
+            super::words::unknown(vec![Source::Output, Source::OneOf(known)])
+        } else {
+            words.first().map_or_else(|| Value::Known(String::new()), |word| word.value.clone())
+        };
+        self.env.bind(name, Binding { value, array: (!placed).then_some(words), content: false });
     }
 
     fn bind_scalar(&mut self, assign: &Assign<'_>, value: &Value) {
@@ -197,6 +222,10 @@ impl Walker<'_> {
     fn effects(&mut self, index: usize) {
         let Some(simple) = self.out.simples.get(index) else { return };
         let Some(name) = simple.argv.first().and_then(Word::known) else { return };
+        if folder::MOVERS.contains(&name) {
+            let (name, argv) = (name.to_owned(), simple.argv.clone());
+            return self.env.folders.go(&name, argv.get(1..).unwrap_or_default());
+        }
         if !syntax::ASSIGNERS.contains(&name) {
             return;
         }
@@ -213,6 +242,11 @@ impl Walker<'_> {
             "printf" => self.printf(arguments),
             "set" | "shift" => self.set(&name, arguments),
             "unset" | "let" => {
+                if name == "let" {
+                    for word in arguments {
+                        self.evaluated_operand(&word.value, word.span, false);
+                    }
+                }
                 for text in arguments.iter().filter_map(Word::known) {
                     let name = text.split(['=', '[', '+', '-']).next().unwrap_or(text);
                     self.env.bind(name, Binding::scalar(dynamic(Source::Variable(name.to_owned()))));
@@ -223,16 +257,32 @@ impl Walker<'_> {
     }
 
     fn declare(&mut self, arguments: &[Word]) {
+        let given = |letter: char| {
+            arguments.iter().filter_map(Word::known).any(|text| text.starts_with('-') && text.contains(letter))
+        };
+        let integer = given('i');
+        if given('n') {
+            self.env.alias();
+        }
         for word in arguments {
             match &word.value {
                 Value::Known(text) => {
+                    let name = text.split(['=', '[', '+']).next().unwrap_or(text);
+                    if integer && is_name(name) {
+                        self.env.make_integer(name);
+                    }
                     if let Some((name, value)) = split_assignment(text) {
+                        self.assigned_number(name, &Value::Known(value.to_owned()), word.span);
                         self.env.bind(name, Binding::scalar(Value::Known(value.to_owned())));
                     }
                 }
                 Value::Dynamic(dynamic) => {
                     let name = dynamic.prefix.split('=').next().unwrap_or_default();
                     if is_name(name) {
+                        if integer {
+                            self.env.make_integer(name);
+                        }
+                        self.assigned_number(name, &word.value, word.span);
                         let content = dynamic.sources.contains(&Source::Output);
                         let value = super::words::unknown(dynamic.sources.clone());
                         self.env.bind(name, Binding { value, array: None, content });
@@ -340,5 +390,12 @@ impl Walker<'_> {
             self.find("heredoc_expansion", "the text is filled in when it runs", span, Risk::NeedsReview);
         }
         if let Value::Known(text) = value { Some(text) } else { None }
+    }
+}
+
+fn may_vanish(word: &Word) -> bool {
+    match &word.value {
+        Value::Dynamic(dynamic) => dynamic.splits && dynamic.prefix.is_empty() && dynamic.suffix.is_empty(),
+        Value::Known(_) | Value::Glob(_) => false,
     }
 }

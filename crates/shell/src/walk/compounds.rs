@@ -258,23 +258,18 @@ impl Walker<'_> {
 
     /// `[[ … ]]`: both sides of a comparison of numbers, and names after `-v`, are evaluated.
     fn condition(&mut self, words: &[Node<'_>], heres: Heres<'_, '_>) {
-        let evaluates = words
-            .iter()
-            .filter_map(super::words::literal)
-            .any(|word| matches!(&*word, "-v" | "-R" | "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge"));
+        let operator =
+            |wanted: &[&str]| words.iter().filter_map(super::words::literal).any(|word| wanted.contains(&&*word));
+        let names = operator(&["-v", "-R"]);
+        let numbers = operator(&["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
         for node in words {
             let value = self.single(&node.parts, heres);
-            if !evaluates {
-                continue;
-            }
             let span = self.at(node.span);
-            match &value {
-                Value::Known(text) | Value::Glob(text) => self.evaluated_name(text, span),
-                Value::Dynamic(dynamic) if self.holds_content(&dynamic.sources) => {
-                    let message = "comparing numbers evaluates what is read, which can be code";
-                    self.find("evaluated_content", message, span, Risk::NeedsReview);
-                }
-                Value::Dynamic(_) => {}
+            if names {
+                self.evaluated_operand(&value, span, true);
+            }
+            if numbers {
+                self.evaluated_operand(&value, span, false);
             }
         }
     }

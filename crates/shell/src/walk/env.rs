@@ -14,6 +14,12 @@ pub(crate) struct Env {
     bindings: Vec<(Rc<str>, Rc<Binding>)>,
     /// Variables beyond the limit exist: anything may have been assigned.
     overflow: bool,
+    /// A name stands for another one: what either holds is not followed any further.
+    aliased: bool,
+    /// Names that turn what they are given into a number.
+    integers: Vec<Rc<str>>,
+    /// Where the text has gone.
+    pub(super) folders: super::folder::Folders,
 }
 
 #[derive(Debug)]
@@ -53,6 +59,24 @@ impl Env {
         self.overflow || self.get(name).is_some()
     }
 
+    pub(crate) fn is_aliased(&self) -> bool {
+        self.aliased
+    }
+
+    pub(crate) fn alias(&mut self) {
+        self.aliased = true;
+    }
+
+    pub(crate) fn is_integer(&self, name: &str) -> bool {
+        self.integers.iter().any(|integer| &**integer == name)
+    }
+
+    pub(crate) fn make_integer(&mut self, name: &str) {
+        if !self.is_integer(name) {
+            self.integers.push(name.into());
+        }
+    }
+
     pub(crate) fn bind(&mut self, name: &str, binding: Binding) {
         if let Some((_, slot)) = self.bindings.iter_mut().find(|(bound, _)| &**bound == name) {
             *slot = Rc::new(binding);
@@ -73,6 +97,11 @@ impl Env {
     /// After a branch that may or may not have run: `self` is the state after it, `before` the one without it.
     pub(crate) fn join(&mut self, before: &Self) {
         self.overflow |= before.overflow;
+        self.aliased |= before.aliased;
+        self.folders.join(&before.folders);
+        for name in &before.integers {
+            self.make_integer(name);
+        }
         for (at, (name, binding)) in self.bindings.iter_mut().enumerate() {
             match before.near(at, name) {
                 Some(old) if std::ptr::eq(old, Rc::as_ptr(binding)) => {}

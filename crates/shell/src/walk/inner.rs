@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::command::{Simple, Stdin, Via};
+use crate::expand::text::base_name;
 use crate::parse;
 use crate::reason::Risk;
 use crate::unwrap::{Inner, Unwrapped};
@@ -42,11 +43,28 @@ impl Walker<'_> {
                     if same_shell {
                         walker.inner(index, inner);
                     } else {
-                        walker.isolated(|walker| walker.inner(index, inner));
+                        // Another process has only what was exported: `x=echo; bash -c '$x rm y'` runs `rm`.
+                        walker.isolated(|walker| {
+                            walker.env.doubt();
+                            walker.found_in(index);
+                            walker.inner(index, inner);
+                        });
                     }
                 },
             );
         }
+    }
+
+    /// What `find` hands over lies below the folders it is given.
+    fn found_in(&mut self, outer: usize) {
+        let Some(words) = self.out.simples.get(outer).map(|simple| simple.argv.as_slice()) else { return };
+        let Some((program, words)) = words.split_first() else { return };
+        if !program.known().is_some_and(|name| matches!(base_name(name), "find" | "gfind")) {
+            return;
+        }
+        let roots = words.iter().take_while(|word| !word.picture().starts_with(['-', '(', '!']));
+        let roots: Vec<Word> = roots.cloned().collect();
+        self.env.folders.enter_any(&roots);
     }
 
     fn inner(&mut self, outer: usize, inner: Inner) {

@@ -2,10 +2,12 @@
 //! of its words. Owns the order of things and the state that goes with it (variables, standard input, nesting);
 //! what a command means is for the layers it asks.
 
+mod arithmetic;
 mod bounded;
 mod commands;
 mod compounds;
 mod env;
+pub(crate) mod folder;
 mod inner;
 mod parameters;
 mod substitutions;
@@ -106,6 +108,7 @@ struct Frame {
 #[derive(Debug)]
 pub(crate) struct Walker<'t> {
     text: &'t str,
+    workspace: Option<&'t str>,
     env: Env,
     frame: Frame,
     functions: Vec<String>,
@@ -124,7 +127,8 @@ struct Mark {
 /// The heredocs of the text being walked.
 type Heres<'h, 'a> = &'h [Here<'a>];
 
-pub(crate) fn walk(text: &str) -> Walk {
+/// `workspace`: the folder that belongs to the agent's work.
+pub(crate) fn walk<'t>(text: &'t str, workspace: Option<&'t str>) -> Walk {
     let frame = Frame {
         base: Base::Offset(0),
         place: Place::default(),
@@ -136,7 +140,8 @@ pub(crate) fn walk(text: &str) -> Walk {
         carrier: None,
         positional: None,
     };
-    let mut walker = Walker { text, env: Env::default(), frame, functions: Vec::new(), out: Walk::default() };
+    let mut walker =
+        Walker { text, workspace, env: Env::default(), frame, functions: Vec::new(), out: Walk::default() };
     let parsed = parse::parse(text, 0);
     walker.out.empty = parsed.list.items.is_empty() && parsed.fault.is_none();
     walker.parsed(&parsed);

@@ -106,6 +106,9 @@ impl Walker<'_> {
 
     /// What a variable holds, as far as this text says.
     pub(super) fn variable(&self, name: &str) -> Value {
+        if self.env.is_aliased() {
+            return dynamic(Source::Indirect);
+        }
         if let Some(binding) = self.env.get(name) {
             return binding.value.clone();
         }
@@ -135,6 +138,9 @@ impl Walker<'_> {
 
     /// The elements that `${a[@]}`, `${a[2]}` or `$a` of a known array mean.
     fn array_words(&self, parameter: &Parameter<'_>) -> Option<Vec<Word>> {
+        if self.env.is_aliased() {
+            return None;
+        }
         let words = self.env.get(parameter.name)?.array.as_ref()?;
         match subscript_text(parameter) {
             Some("@" | "*") => Some(words.clone()),

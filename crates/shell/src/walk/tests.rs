@@ -4,7 +4,7 @@ use super::Walk;
 use crate::word::Word;
 
 fn walk(line: &str) -> Walk {
-    super::walk(line)
+    super::walk(line, None)
 }
 
 fn commands(line: &str) -> Vec<String> {

@@ -88,66 +88,6 @@ impl Walker<'_> {
         }
     }
 
-    /// Arithmetic: a number, unless commands or unsafe names are evaluated on the way.
-    pub(super) fn arithmetic(&mut self, parts: &[Part<'_>], heres: Heres<'_, '_>) -> Vec<Source> {
-        let mut sources = vec![Source::Number];
-        for part in parts {
-            if let Part::Text { text, .. } = part {
-                self.evaluated_identifiers(text, &mut sources);
-                continue;
-            }
-            let mut fields = Fields::new(false);
-            self.parts(std::slice::from_ref(part), &mut fields, heres);
-            if let Value::Dynamic(dynamic) = fields.single() {
-                if self.holds_content(&dynamic.sources) {
-                    let span = self.whole();
-                    let message = "arithmetic evaluates what is read, which can be code";
-                    self.find("evaluated_content", message, span, Risk::NeedsReview);
-                }
-                for source in dynamic.sources {
-                    if !matches!(source, Source::Variable(_) | Source::OneOf(_)) && !sources.contains(&source) {
-                        sources.push(source);
-                    }
-                }
-            }
-        }
-        sources
-    }
-
-    /// Arithmetic evaluates what a name holds, and what that holds: text from elsewhere can be code there.
-    fn evaluated_identifiers(&mut self, text: &str, sources: &mut Vec<Source>) {
-        let mut assigned: Vec<&str> = Vec::new();
-        for (at, name) in identifiers(text) {
-            let value = self.env.get(name).map(|binding| (binding.value.clone(), binding.content));
-            match value {
-                Some((Value::Known(code), _)) if code.contains(['$', '`', '[']) => {
-                    let span = self.whole();
-                    self.evaluated_name(&code, span);
-                    sources.push(Source::Indirect);
-                }
-                Some((Value::Dynamic(dynamic), content))
-                    if content || dynamic.sources.iter().any(|s| matches!(s, Source::Output | Source::Indirect)) =>
-                {
-                    let span = self.whole();
-                    self.find(
-                        "evaluated_content",
-                        format!("arithmetic evaluates what `{name}` holds, which can be code"),
-                        span,
-                        Risk::NeedsReview,
-                    );
-                    sources.push(Source::Indirect);
-                }
-                _ => {}
-            }
-            if assigns(text, at + name.len()) {
-                assigned.push(name);
-            }
-        }
-        for name in assigned {
-            self.env.bind(name, super::env::Binding::scalar(unknown(vec![Source::Number])));
-        }
-    }
-
     /// The span of the text being walked, where nothing finer is known.
     pub(super) fn whole(&self) -> crate::word::Span {
         match self.frame.base {
@@ -174,38 +114,4 @@ pub(super) fn literal<'n>(node: &'n Node<'_>) -> Option<Cow<'n, str>> {
 
 pub(super) fn unknown(sources: Vec<Source>) -> Value {
     Value::Dynamic(Dynamic { prefix: String::new(), suffix: String::new(), sources, splits: false })
-}
-
-/// The names in arithmetic text, with where they start.
-fn identifiers(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let bytes = text.as_bytes();
-        while let Some(byte) = bytes.get(at).copied() {
-            if byte.is_ascii_digit() {
-                while bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'#') {
-                    at += 1;
-                }
-            } else if byte == b'_' || byte.is_ascii_alphabetic() {
-                let start = at;
-                while bytes.get(at).is_some_and(|b| *b == b'_' || b.is_ascii_alphanumeric()) {
-                    at += 1;
-                }
-                return text.get(start..at).map(|name| (start, name));
-            } else {
-                at += 1;
-            }
-        }
-        None
-    })
-}
-
-/// Whether the text after a name assigns to it.
-fn assigns(text: &str, after: usize) -> bool {
-    let rest = text.get(after..).unwrap_or_default().trim_start();
-    let operator: String = rest.chars().take_while(|c| "+-*/%&|^<>=!".contains(*c)).take(3).collect();
-    matches!(
-        operator.as_str(),
-        "=" | "+=" | "-=" | "*=" | "/=" | "%=" | "&=" | "|=" | "^=" | "<<=" | ">>=" | "++" | "--"
-    )
 }
