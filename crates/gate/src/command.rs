@@ -13,15 +13,53 @@ use thiserror::Error;
 pub enum Command {
     Create(Box<NewApproval>),
     Decide(Box<NewDecision>),
-    Cancel { id: ApprovalId, client: KeyId },
-    Consume { id: ApprovalId, client: KeyId },
-    ExpireDue { limit: usize },
-    RevokeGrant { id: GrantId, by: String },
-    PutPolicy { profile: String, policy: Box<Policy>, base_hash: Digest, by: String },
-    CreateKey { key: Box<KeyRecord>, by: String },
-    RevokeKey { id: KeyId, by: String },
-    PutCursor { name: String, seq: u64 },
-    Sweep { before: Timestamp, limit: usize },
+    Cancel {
+        id: ApprovalId,
+        client: KeyId,
+    },
+    Consume {
+        id: ApprovalId,
+        client: KeyId,
+    },
+    ExpireDue {
+        limit: usize,
+    },
+    RevokeGrant {
+        id: GrantId,
+        by: String,
+    },
+    PutPolicy {
+        profile: String,
+        policy: Box<Policy>,
+        base_hash: Digest,
+        by: String,
+    },
+    CreateKey {
+        key: Box<KeyRecord>,
+        by: String,
+    },
+    RevokeKey {
+        id: KeyId,
+        by: String,
+    },
+    /// A person trusts this text of a workspace's file.
+    Trust {
+        workspace: String,
+        text: String,
+        by: String,
+    },
+    Untrust {
+        workspace: String,
+        by: String,
+    },
+    PutCursor {
+        name: String,
+        seq: u64,
+    },
+    Sweep {
+        before: Timestamp,
+        limit: usize,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -81,6 +119,8 @@ pub enum Refused {
     NoSuchGrant,
     #[error("there is no such key, or it was revoked")]
     NoSuchKey,
+    #[error("this workspace is not trusted")]
+    NoSuchTrust,
     #[error("this is the key you are using; revoke it with another admin's, so that one always works")]
     OwnKey,
     #[error("already {}", .0.status().as_str())]

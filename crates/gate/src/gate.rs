@@ -303,6 +303,8 @@ async fn on_event(gate: &Inner, committed: &Committed) -> Result<(), StoreError>
         | EventKind::GrantMade
         | EventKind::GrantRevoked
         | EventKind::PolicyPut
+        | EventKind::Trusted
+        | EventKind::Untrusted
         | EventKind::Swept => {}
     }
     Ok(())

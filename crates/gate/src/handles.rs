@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use countersign_model::{
     Action, ActionType, AgentWords, Answer, Approval, ApprovalId, ChannelChoice, ClientId, Digest, Door, Grant,
-    GrantId, KeyId, KeyRecord, KeySecret, Policy, Request, Requester, Role, Status, StoredPolicy, Target, TermsAsked,
-    Timestamp,
+    GrantId, KeyId, KeyRecord, KeySecret, MAX_TERMINAL_FILE, Policy, Request, Requester, Role, Status, StoredPolicy,
+    Target, TerminalInput, TermsAsked, Timestamp, Trust,
 };
 use tokio::sync::watch;
 
@@ -20,6 +20,7 @@ use crate::ports::{AuditLine, GrantFilter, ListFilter, Listed, PolicyText, Store
 const MAX_EXPIRES_MS: u64 = 86_400_000;
 const MAX_GRANT_MS: u64 = 366 * 86_400_000;
 const MAX_NAME_CHARS: usize = 64;
+const MAX_PATH_BYTES: usize = 4096;
 const MAX_IDEMPOTENCY_CHARS: usize = 256;
 
 #[derive(Debug)]
@@ -68,6 +69,8 @@ pub struct NewRequest {
     /// What the door's own document says when nobody else does.
     pub default_ms: u64,
     pub idempotency: Option<Idempotency>,
+    /// The workspace that a command is asked from, with its file.
+    pub terminal: Option<TerminalInput>,
 }
 
 /// What taking a permit answers.
@@ -104,6 +107,9 @@ impl AgentHandle {
         check_expiry(new.expires_in_ms)?;
         check_idempotency(new.idempotency.as_ref())?;
         check_channel(inner, new.channel, &new.target)?;
+        if let Some(input) = &new.terminal {
+            check_workspace(&input.workspace)?;
+        }
         let request = Request::new(
             self.requester.clone(),
             new.session_id,
@@ -116,6 +122,10 @@ impl AgentHandle {
             new.terms,
             inner.rules().as_deref(),
         )?;
+        let request = match &new.terminal {
+            Some(input) => request.in_workspace(input),
+            None => request,
+        };
         let command = Command::Create(Box::new(NewApproval {
             id: new_approval_id()?,
             request: Arc::new(request),
@@ -155,6 +165,11 @@ impl AgentHandle {
     pub async fn consume(&self, id: ApprovalId) -> Result<Permit, GateError> {
         let done = self.gate.0.submit(Command::Consume { id, client: self.requester.key_id }).await?;
         Ok(Permit { approval: changed(done)? })
+    }
+
+    /// The text of a workspace's file that a person trusts, to be written where it belongs.
+    pub async fn trusted_file(&self, workspace: &str) -> Result<Trust, GateError> {
+        trust_of(&self.gate.0, workspace).await
     }
 
     pub async fn grants(&self) -> Result<Vec<Grant>, GateError> {
@@ -226,6 +241,29 @@ impl ApproverHandle {
 
     pub async fn grants(&self) -> Result<Vec<Grant>, GateError> {
         active_grants(&self.gate.0, GrantFilter::default()).await
+    }
+
+    pub async fn trusts(&self) -> Result<Vec<Trust>, GateError> {
+        Ok(self.gate.0.ledger.trusts().await?)
+    }
+
+    pub async fn trusted_file(&self, workspace: &str) -> Result<Trust, GateError> {
+        trust_of(&self.gate.0, workspace).await
+    }
+
+    /// From now on what this text allows counts in this workspace, as long as its file is just this.
+    pub async fn trust(&self, workspace: &str, text: String) -> Result<(), GateError> {
+        check_workspace(workspace)?;
+        if text.len() > MAX_TERMINAL_FILE {
+            return Err(GateError::OutOfRange { field: "text", expected: "at most 1 MiB" });
+        }
+        let command = Command::Trust { workspace: workspace.to_owned(), text, by: self.name.clone() };
+        self.gate.0.submit(command).await.map(|_| ())
+    }
+
+    pub async fn untrust(&self, workspace: &str) -> Result<(), GateError> {
+        let command = Command::Untrust { workspace: workspace.to_owned(), by: self.name.clone() };
+        self.gate.0.submit(command).await.map(|_| ())
     }
 
     pub async fn revoke_grant(&self, id: GrantId) -> Result<(), GateError> {
@@ -351,6 +389,10 @@ impl NodeHandle {
     }
 }
 
+async fn trust_of(inner: &Inner, workspace: &str) -> Result<Trust, GateError> {
+    inner.ledger.trust(workspace.to_owned()).await?.ok_or_else(|| Refused::NoSuchTrust.into())
+}
+
 async fn inner_get(inner: &Inner, id: ApprovalId) -> Result<Arc<Approval>, GateError> {
     inner.ledger.approval(id).await?.ok_or_else(|| Refused::NotFound.into())
 }
@@ -415,6 +457,11 @@ fn check_idempotency(idempotency: Option<&Idempotency>) -> Result<(), GateError>
         return Err(GateError::OutOfRange { field: "idempotency_key", expected: "1 to 256 characters" });
     }
     Ok(())
+}
+
+fn check_workspace(workspace: &str) -> Result<(), GateError> {
+    let plain = workspace.starts_with('/') && workspace.len() <= MAX_PATH_BYTES && !workspace.contains('\0');
+    if plain { Ok(()) } else { Err(GateError::OutOfRange { field: "workspace", expected: "an absolute path" }) }
 }
 
 fn check_name(field: &'static str, name: &str) -> Result<(), GateError> {

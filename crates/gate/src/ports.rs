@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use countersign_model::{
     Approval, ApprovalId, ChannelChoice, Digest, Event, EventBody, Grant, GrantId, KeyId, KeyRecord, Prior, Status,
-    StoredPolicy, Target, Timestamp,
+    StoredPolicy, Target, Timestamp, Trust,
 };
 use thiserror::Error;
 use tokio::sync::watch;
@@ -97,6 +97,8 @@ pub trait Ledger: Send + Sync + 'static {
     fn grants(&self, filter: GrantFilter) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>>;
     fn grant(&self, id: GrantId) -> BoxFuture<'_, Result<Option<Grant>, StoreError>>;
     fn policy(&self, profile: String) -> BoxFuture<'_, Result<PolicyText, StoreError>>;
+    fn trusts(&self) -> BoxFuture<'_, Result<Vec<Trust>, StoreError>>;
+    fn trust(&self, workspace: String) -> BoxFuture<'_, Result<Option<Trust>, StoreError>>;
     fn keys(&self) -> BoxFuture<'_, Result<Vec<KeyRecord>, StoreError>>;
     fn cursor(&self, name: String) -> BoxFuture<'_, Result<u64, StoreError>>;
     fn next_deadline(&self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>>;
@@ -167,6 +169,11 @@ pub trait Tx: Send {
     fn insert_grant(&mut self, grant: &Grant, body: &str) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Whether there was such a grant to revoke.
     fn revoke_grant(&mut self, id: GrantId, at: Timestamp) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    fn trust(&mut self, workspace: &str) -> impl Future<Output = Result<Option<Trust>, StoreError>> + Send;
+    fn put_trust(&mut self, trust: &Trust) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Whether there was such a trust to take back.
+    fn remove_trust(&mut self, workspace: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     fn insert_key(&mut self, key: &KeyRecord) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn revoke_key(&mut self, id: KeyId, at: Timestamp) -> impl Future<Output = Result<bool, StoreError>> + Send;

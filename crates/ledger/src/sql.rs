@@ -67,6 +67,12 @@ pub(crate) const ALL_POLICIES: &str = "SELECT profile, text FROM policies ORDER 
 pub(crate) const PUT_POLICY: &str = "INSERT INTO policies (profile, text) VALUES ($1, $2) \
     ON CONFLICT (profile) DO UPDATE SET text = excluded.text";
 
+pub(crate) const TRUST: &str = "SELECT workspace, text, made_by, at FROM trusts WHERE workspace = $1";
+pub(crate) const ALL_TRUSTS: &str = "SELECT workspace, text, made_by, at FROM trusts ORDER BY workspace";
+pub(crate) const PUT_TRUST: &str = "INSERT INTO trusts (workspace, text, made_by, at) VALUES ($1, $2, $3, $4) \
+    ON CONFLICT (workspace) DO UPDATE SET text = excluded.text, made_by = excluded.made_by, at = excluded.at";
+pub(crate) const REMOVE_TRUST: &str = "DELETE FROM trusts WHERE workspace = $1";
+
 pub(crate) const GRANTS_OF_CLIENT: &str =
     "SELECT subject, body FROM grants WHERE client = $1 AND revoked_at IS NULL ORDER BY created_at";
 pub(crate) const INSERT_GRANT: &str =

@@ -36,6 +36,8 @@ pub enum VerifyError {
     Approval { id: ApprovalId, what: &'static str },
     #[error("grant {id}: {what}; its row was changed behind the gate's back")]
     Grant { id: GrantId, what: &'static str },
+    #[error("the trusted file of `{0}` is not the one the record names; it was changed behind the gate's back")]
+    Trust(String),
     #[error("policy `{0}` is not the one the record names; it was changed behind the gate's back")]
     Policy(String),
     #[error("key {id}: {what}; its row was changed behind the gate's back")]
@@ -52,6 +54,7 @@ struct Expected {
     approvals: HashMap<ApprovalId, ExpectedApproval>,
     grants: HashMap<GrantId, (Digest, bool)>,
     policies: HashMap<String, Digest>,
+    trusts: HashMap<String, Digest>,
     keys: HashMap<KeyId, ExpectedKey>,
     swept_before: Option<Timestamp>,
 }
@@ -108,7 +111,8 @@ pub fn verify_store(
     report.head = last.map(|(event, hash)| (event.seq, hash));
     check_approvals(&snapshot, &mut expected, &mut report)?;
     check_grants(&snapshot, &expected, &mut report)?;
-    check_policies(&snapshot, &expected)?;
+    check_texts(&snapshot, sql::ALL_POLICIES, &expected.policies, VerifyError::Policy)?;
+    check_texts(&snapshot, sql::ALL_TRUSTS, &expected.trusts, VerifyError::Trust)?;
     check_keys(&snapshot, &expected, &mut report)?;
     Ok(report)
 }
@@ -145,6 +149,12 @@ impl Expected {
             }
             EventBody::PolicyPut { profile, hash, .. } => {
                 self.policies.insert(profile.clone(), *hash);
+            }
+            EventBody::Trusted { workspace, hash, .. } => {
+                self.trusts.insert(workspace.clone(), *hash);
+            }
+            EventBody::Untrusted { workspace, .. } => {
+                self.trusts.remove(workspace);
             }
             EventBody::KeyMade { key_id, name, role, profile, .. } => {
                 let key = ExpectedKey { name: name.clone(), role: *role, profile: profile.clone(), revoked: false };
@@ -224,19 +234,25 @@ fn check_grants(connection: &Connection, expected: &Expected, report: &mut Audit
     Ok(())
 }
 
-fn check_policies(connection: &Connection, expected: &Expected) -> Result<(), VerifyError> {
-    let mut statement = connection.prepare(sql::ALL_POLICIES)?;
+/// Texts by name, against the hashes that the record names last.
+fn check_texts(
+    connection: &Connection,
+    all: &str,
+    expected: &HashMap<String, Digest>,
+    error: fn(String) -> VerifyError,
+) -> Result<(), VerifyError> {
+    let mut statement = connection.prepare(all)?;
     let mut rows = statement.query([])?;
     let mut found = 0;
     while let Some(row) = rows.next()? {
-        let (profile, text): (String, String) = (row.get(0)?, row.get(1)?);
-        if expected.policies.get(&profile) != Some(&sha256(text.as_bytes())) {
-            return Err(VerifyError::Policy(profile));
+        let (name, text): (String, String) = (row.get(0)?, row.get(1)?);
+        if expected.get(&name) != Some(&sha256(text.as_bytes())) {
+            return Err(error(name));
         }
         found += 1;
     }
-    match expected.policies.keys().next() {
-        Some(profile) if found != expected.policies.len() => Err(VerifyError::Policy(profile.clone())),
+    match expected.keys().next() {
+        Some(name) if found != expected.len() => Err(error(name.clone())),
         Some(_) | None => Ok(()),
     }
 }

@@ -118,6 +118,9 @@ pub struct Terms {
     /// Whether policy let safe commands run without an entry then: an entry offered now is made for the rest.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_safe: bool,
+    /// Whether the workspace's file was trusted then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approvers: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -294,6 +297,7 @@ fn by_policy(code: Code, at: Timestamp, via: &str) -> Decision {
         at,
         via: via.to_owned(),
         grant_id: None,
+        remembered: Vec::new(),
         override_digest: None,
     }
 }
@@ -316,6 +320,7 @@ mod tests {
                 expires_at: END,
                 policy_hash: sha256(b""),
                 allow_safe: true,
+                trusted: false,
                 fallback: Fallback::Deny,
                 approvers: None,
                 prior: None,

@@ -39,6 +39,8 @@ pub struct Answer {
     pub replacement: Option<String>,
     /// The answer to a Question.
     pub answer: Option<String>,
+    /// Adds the command to the workspace's own whitelist.
+    pub remember: bool,
     /// The digest of an override that was shown with its risk: the person means it.
     pub confirm: Option<Digest>,
     pub terms: GrantTerms,
@@ -59,6 +61,9 @@ pub struct Decision {
     pub via: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_id: Option<GrantId>,
+    /// What was added to the workspace's whitelist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remembered: Vec<String>,
     /// Of the replaced action: what an executor must run is this, not what was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub override_digest: Option<Digest>,
@@ -78,13 +83,23 @@ pub enum AnswerError {
     OverrideWithDeny,
     #[error("an override is for this once; send it with allow-once")]
     OverrideWithGrant,
+    #[error("`remember` goes with a plain allow-once")]
+    RememberWithOther,
     #[error("`confirm` is for an override; send both, or neither")]
     ConfirmWithoutOverride,
 }
 
 impl Answer {
     pub fn plain(choice: Choice) -> Self {
-        Self { choice, note: None, replacement: None, answer: None, confirm: None, terms: GrantTerms::default() }
+        Self {
+            choice,
+            note: None,
+            replacement: None,
+            answer: None,
+            remember: false,
+            confirm: None,
+            terms: GrantTerms::default(),
+        }
     }
 
     pub fn allows(&self) -> bool {
@@ -116,6 +131,9 @@ impl Answer {
             }
         } else if self.answer.is_some() {
             return Err(AnswerError::AnswerUnexpected);
+        }
+        if self.remember && (self.choice != Choice::AllowOnce || self.replacement.is_some()) {
+            return Err(AnswerError::RememberWithOther);
         }
         if self.confirm.is_some() && self.replacement.is_none() {
             return Err(AnswerError::ConfirmWithoutOverride);

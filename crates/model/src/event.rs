@@ -86,6 +86,16 @@ pub enum EventBody {
         key_id: KeyId,
         by: String,
     },
+    /// A person trusts just these bytes of a workspace's file.
+    Trusted {
+        workspace: String,
+        hash: Digest,
+        by: String,
+    },
+    Untrusted {
+        workspace: String,
+        by: String,
+    },
     /// Contents of what ended before this time were removed by the retention setting.
     Swept {
         before: Timestamp,
@@ -104,6 +114,8 @@ pub enum EventKind {
     PolicyPut,
     KeyMade,
     KeyRevoked,
+    Trusted,
+    Untrusted,
     Swept,
 }
 
@@ -119,6 +131,8 @@ impl EventKind {
             Self::PolicyPut => "policy_put",
             Self::KeyMade => "key_made",
             Self::KeyRevoked => "key_revoked",
+            Self::Trusted => "trusted",
+            Self::Untrusted => "untrusted",
             Self::Swept => "swept",
         }
     }
@@ -136,6 +150,8 @@ impl EventBody {
             Self::PolicyPut { .. } => EventKind::PolicyPut,
             Self::KeyMade { .. } => EventKind::KeyMade,
             Self::KeyRevoked { .. } => EventKind::KeyRevoked,
+            Self::Trusted { .. } => EventKind::Trusted,
+            Self::Untrusted { .. } => EventKind::Untrusted,
             Self::Swept { .. } => EventKind::Swept,
         }
     }
@@ -151,6 +167,8 @@ impl EventBody {
             | Self::PolicyPut { .. }
             | Self::KeyMade { .. }
             | Self::KeyRevoked { .. }
+            | Self::Trusted { .. }
+            | Self::Untrusted { .. }
             | Self::Swept { .. } => None,
         }
     }

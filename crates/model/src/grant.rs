@@ -71,6 +71,14 @@ pub struct GrantTerms {
 pub enum GrantError {
     #[error("a question is asked every time; answer it with allow-once")]
     Question,
+    #[error(
+        "this was not asked from a workspace, so there is no whitelist to remember it on; answer with allow-always"
+    )]
+    NoWorkspace,
+    #[error(
+        "the workspace's `.agents/terminal.json` is not trusted as it is; look at it, run `countersign trust`, and answer again"
+    )]
+    NotTrusted,
     #[error("no entry can be made for this command: {0}; answer with allow-once")]
     Command(String),
 }
@@ -215,6 +223,11 @@ fn narrowest_entry(request: &Request, allow_safe: bool) -> Result<GrantKind, Gra
         Action::Tool { name, .. } => Ok(GrantKind::Tool { name: name.clone() }),
         Action::Custom { .. } => Ok(GrantKind::Exact { digest: request.digest }),
     }
+}
+
+/// The entries that remembering this command would put on its workspace's whitelist.
+pub fn entries_to_remember(request: &Request, allow_safe: bool) -> Result<Vec<String>, GrantError> {
+    Ok(command_entries(request, allow_safe)?.into_iter().map(|entry| entry.pattern).collect())
 }
 
 /// What the shell engine offers, if that would really cover the command next time.

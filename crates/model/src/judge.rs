@@ -7,7 +7,7 @@ use crate::grant::Grant;
 use crate::id::GrantId;
 use crate::policy::{Flood, Overlay, Policy, StoredPolicy, ToolEffect, ToolRule};
 use crate::request::Request;
-use crate::ruling::{AllowBy, Ask, DenyWhy, Facts, Fallback, Ruling, Terms, rule};
+use crate::ruling::{AllowBy, Ask, DenyWhy, Facts, Fallback, Ruling, Security, Terms, rule};
 use crate::time::Timestamp;
 
 /// What policy says of one request, with everything a question would need.
@@ -20,13 +20,16 @@ pub struct Judgement {
     pub covered: bool,
     pub policy_hash: Digest,
     pub timeout_ms: Option<u64>,
+    /// How long a person has where nobody says, by the workspace's file.
+    pub default_ms: Option<u64>,
     pub fallback: Fallback,
     pub approvers: Option<Vec<String>>,
     pub allow_safe: bool,
     pub flood: Flood,
 }
 
-pub fn judge(stored: &StoredPolicy, request: &Request, grants: &[Grant], now: Timestamp) -> Judgement {
+/// `trusted`: the workspace's file is, byte for byte, the one that a person trusts.
+pub fn judge(stored: &StoredPolicy, request: &Request, grants: &[Grant], trusted: bool, now: Timestamp) -> Judgement {
     let Ok(policy) = &stored.policy else {
         return Judgement {
             ruling: Ruling::Deny(DenyWhy::PolicyUnreadable),
@@ -34,6 +37,7 @@ pub fn judge(stored: &StoredPolicy, request: &Request, grants: &[Grant], now: Ti
             covered: false,
             policy_hash: stored.hash,
             timeout_ms: None,
+            default_ms: None,
             fallback: Fallback::Deny,
             approvers: Some(Vec::new()),
             allow_safe: false,
@@ -41,7 +45,7 @@ pub fn judge(stored: &StoredPolicy, request: &Request, grants: &[Grant], now: Ti
         };
     };
     let overlay = request.words.agent_id.as_ref().and_then(|agent| policy.agents.get(agent));
-    let subject = Subject { policy, request, grants, now };
+    let subject = Subject { policy, request, grants, trusted, now };
 
     let base = subject.pass(None);
     let mut ruling = base.ruling(request);
@@ -52,11 +56,16 @@ pub fn judge(stored: &StoredPolicy, request: &Request, grants: &[Grant], now: Ti
         ruling = ruling.max(narrowed.ruling(request));
     }
     let asked = Terms {
-        security: request.terms.security.unwrap_or(policy.security),
-        ask: request.terms.ask.unwrap_or(policy.ask),
+        security: request.terms.security.unwrap_or(base.terms.security),
+        ask: request.terms.ask.unwrap_or(base.terms.ask),
         ..base.terms
     };
     ruling = ruling.max(Pass { terms: asked, ..base }.ruling(request));
+    if request.terminal.is_some() && !subject.confirmation_off() {
+        // The file wants commands confirmed: that can only make it stricter.
+        let confirmed = Terms { security: Security::Allowlist, ask: Ask::OnMiss, ..base.terms };
+        ruling = ruling.max(Pass { terms: confirmed, ..base }.ruling(request));
+    }
 
     let overlay_fallback = overlay.and_then(|overlay| overlay.ask_fallback);
     let overlay_timeout = overlay.and_then(|overlay| overlay.timeout_ms);
@@ -66,6 +75,7 @@ pub fn judge(stored: &StoredPolicy, request: &Request, grants: &[Grant], now: Ti
         covered,
         policy_hash: stored.hash,
         timeout_ms: [policy.timeout_ms, overlay_timeout].into_iter().flatten().min(),
+        default_ms: request.terminal.as_ref().map(|terms| terms.confirmation_ms(trusted)),
         fallback: overlay_fallback.map_or(policy.ask_fallback, |other| other.min(policy.ask_fallback)),
         approvers: policy.approvers.clone(),
         allow_safe: base.terms.allow_safe && overlay.and_then(|overlay| overlay.allow_safe).unwrap_or(true),
@@ -104,6 +114,7 @@ struct Subject<'j> {
     policy: &'j Policy,
     request: &'j Request,
     grants: &'j [Grant],
+    trusted: bool,
     now: Timestamp,
 }
 
@@ -113,15 +124,17 @@ impl<'j> Subject<'j> {
         let extra_tools = overlay.map(|overlay| overlay.tools.as_slice()).unwrap_or_default();
         let effect = tool_effect(policy.tools.iter().chain(extra_tools), &request.action);
         let ask = overlay.and_then(|overlay| overlay.ask).unwrap_or(policy.ask);
+        let security = overlay.and_then(|overlay| overlay.security).unwrap_or(policy.security);
+        let opened = self.confirmation_off() && security != Security::Deny;
         let terms = Terms {
-            security: overlay.and_then(|overlay| overlay.security).unwrap_or(policy.security),
+            security: if opened { Security::Full } else { security },
             ask: if effect == Some(ToolEffect::Ask) { Ask::Always } else { ask },
             allow_safe: overlay.and_then(|overlay| overlay.allow_safe).unwrap_or(policy.allow_safe),
         };
         let listed = (effect == Some(ToolEffect::Allow)).then_some(Cover { by: AllowBy::Allowlist, grant: None });
         Pass {
             terms,
-            denied: effect == Some(ToolEffect::Deny) || self.command_denied(overlay),
+            denied: effect == Some(ToolEffect::Deny) || self.blacklisted() || self.command_denied(overlay),
             cover: self.granted().or(listed).or_else(|| self.command_covered(overlay, terms.allow_safe)),
         }
     }
@@ -131,6 +144,16 @@ impl<'j> Subject<'j> {
         let Some(assessment) = &self.request.assessment else { return false };
         let extra = overlay.map(|overlay| overlay.deny.as_slice()).unwrap_or_default();
         self.policy.deny.iter().chain(extra).any(|rule| assessment.may_be(&rule.pattern, self.request.binding()))
+    }
+
+    /// What the workspace's file forbids counts from any file.
+    fn blacklisted(self) -> bool {
+        self.request.terminal.as_ref().is_some_and(|terms| terms.blacklisted)
+    }
+
+    /// A file that a person trusts turns asking off. Deny rules, `security: deny` and `ask: always` stand above it.
+    fn confirmation_off(self) -> bool {
+        self.trusted && self.request.terminal.as_ref().is_some_and(|terms| terms.confirmation_off)
     }
 
     /// A grant that speaks for all of it by itself.
@@ -146,6 +169,8 @@ impl<'j> Subject<'j> {
         let listed = overlay.and_then(|overlay| overlay.allowlist.as_ref()).unwrap_or(&self.policy.allowlist);
         // What an argument pattern leaves of an entry is not known here: it speaks for nothing.
         let listed = listed.iter().filter(|entry| entry.arg_pattern.is_none()).map(|entry| &entry.pattern);
+        let trusted = self.request.terminal.iter().filter(|_| self.trusted).flat_map(|terms| &terms.whitelisted);
+        let listed = listed.chain(trusted);
         if assessment.covered_by(listed.clone(), allow_safe, files) {
             return Some(Cover { by: AllowBy::Allowlist, grant: None });
         }
@@ -201,7 +226,6 @@ fn tool_effect<'a>(rules: impl Iterator<Item = &'a ToolRule>, action: &Action) -
 mod tests {
     use super::*;
     use crate::request::tests::{custom, exec, question, request, tool};
-    use crate::ruling::Security;
     use proptest::prelude::*;
 
     const NOW: Timestamp = Timestamp::from_millis(5);
@@ -213,12 +237,12 @@ mod tests {
     }
 
     fn ruling(policy: &str, request: &Request) -> Ruling {
-        judge(&stored(policy), request, &[], NOW).ruling
+        judge(&stored(policy), request, &[], false, NOW).ruling
     }
 
     #[test]
     fn a_policy_that_does_not_parse_denies() {
-        let judged = judge(&StoredPolicy::from_text("{"), &request(exec("ls")), &[], NOW);
+        let judged = judge(&StoredPolicy::from_text("{"), &request(exec("ls")), &[], false, NOW);
         assert_eq!(judged.ruling, Ruling::Deny(DenyWhy::PolicyUnreadable));
         assert!(!fallback_covers(Fallback::Full, &judged));
     }
@@ -226,11 +250,11 @@ mod tests {
     #[test]
     fn without_a_document_safe_commands_run_and_everything_else_asks() {
         assert_eq!(
-            judge(&StoredPolicy::absent(), &request(exec("git status")), &[], NOW).ruling,
+            judge(&StoredPolicy::absent(), &request(exec("git status")), &[], false, NOW).ruling,
             Ruling::Allow(AllowBy::Safe)
         );
         for action in [exec("npm ci"), tool("Read", "info"), question(), custom("a", "b")] {
-            assert_eq!(judge(&StoredPolicy::absent(), &request(action), &[], NOW).ruling, Ruling::Ask);
+            assert_eq!(judge(&StoredPolicy::absent(), &request(action), &[], false, NOW).ruling, Ruling::Ask);
         }
     }
 
@@ -256,7 +280,7 @@ mod tests {
         };
         let grants = [made(1, "npm test"), made(2, "cargo build")];
         let judged = |command: &str| {
-            let judged = judge(&stored(policy), &request(exec(command)), &grants, NOW);
+            let judged = judge(&stored(policy), &request(exec(command)), &grants, false, NOW);
             (judged.ruling, judged.grant)
         };
         assert_eq!(judged("npm ci && ls"), (Ruling::Allow(AllowBy::Allowlist), None));
@@ -274,6 +298,53 @@ mod tests {
         assert_eq!(ruling(policy, &request(exec("ls"))), Ruling::Ask);
         assert_eq!(ruling(policy, &request(exec("git status && ls"))), Ruling::Ask);
         assert_eq!(ruling(policy, &request(exec("git push --force"))), Ruling::Ask);
+    }
+
+    /// Under this policy and this file, trusted or not.
+    fn in_workspace(policy: &str, file: &str, trusted: bool, command: &str) -> Ruling {
+        let input = crate::terminal::TerminalInput { workspace: "/w".into(), file: Some(file.as_bytes().to_vec()) };
+        judge(&stored(policy), &request(exec(command)).in_workspace(&input), &[], trusted, NOW).ruling
+    }
+
+    #[test]
+    fn what_a_workspaces_file_allows_counts_only_while_it_is_trusted() {
+        let plain = r#"{"version":1}"#;
+        let file = r#"{"commandWhitelist":["npm test"]}"#;
+        assert_eq!(in_workspace(plain, file, false, "npm test"), Ruling::Ask);
+        assert_eq!(in_workspace(plain, file, true, "npm test --x"), Ruling::Allow(AllowBy::Allowlist));
+        let off = r#"{"requireCommandConfirmation":false}"#;
+        assert_eq!(in_workspace(plain, off, false, "rm -rf /"), Ruling::Ask);
+        assert_eq!(in_workspace(plain, off, true, "rm -rf /"), Ruling::Allow(AllowBy::Full));
+        let asks_off = r#"{"version":1,"ask":"off"}"#;
+        assert_eq!(in_workspace(asks_off, "{}", true, "npm test"), Ruling::Deny(DenyWhy::NotAllowlisted));
+    }
+
+    #[test]
+    fn above_a_workspaces_file_stand_deny_rules_deny_and_ask_always() {
+        let off = r#"{"requireCommandConfirmation":false,"commandWhitelist":["npm"]}"#;
+        for (policy, ruling) in [
+            (r#"{"version":1,"deny":[{"pattern":"npm **"}]}"#, Ruling::Deny(DenyWhy::Rule)),
+            (r#"{"version":1,"security":"deny"}"#, Ruling::Deny(DenyWhy::Security)),
+            (r#"{"version":1,"ask":"always"}"#, Ruling::Ask),
+        ] {
+            assert_eq!(in_workspace(policy, off, true, "npm test"), ruling, "{policy}");
+        }
+    }
+
+    #[test]
+    fn what_a_workspaces_file_forbids_or_wants_confirmed_always_counts() {
+        let full = r#"{"version":1,"security":"full"}"#;
+        for trusted in [false, true] {
+            let black = r#"{"commandBlacklist":["npm test"],"commandWhitelist":["npm test"]}"#;
+            assert_eq!(in_workspace(full, black, trusted, "npm test"), Ruling::Deny(DenyWhy::Rule));
+            assert_eq!(in_workspace(full, "{}", trusted, "npm test"), Ruling::Ask);
+            assert_eq!(
+                in_workspace(full, "{", trusted, "npm test"),
+                Ruling::Ask,
+                "an unreadable file turns nothing off"
+            );
+            assert_eq!(in_workspace(full, "{}", trusted, "ls"), Ruling::Allow(AllowBy::Full));
+        }
     }
 
     #[test]
@@ -322,8 +393,8 @@ mod tests {
     #[test]
     fn fallback_full_still_denies_what_policy_denies_by_now() {
         let asked = request(custom("a", "b"));
-        let open = judge(&StoredPolicy::absent(), &asked, &[], NOW);
-        let shut = judge(&stored(r#"{"version":1,"security":"deny"}"#), &asked, &[], NOW);
+        let open = judge(&StoredPolicy::absent(), &asked, &[], false, NOW);
+        let shut = judge(&stored(r#"{"version":1,"security":"deny"}"#), &asked, &[], false, NOW);
         assert!(fallback_covers(Fallback::Full, &open) && !fallback_covers(Fallback::Full, &shut));
         assert!(!fallback_covers(Fallback::Allowlist, &open) && !fallback_covers(Fallback::Deny, &open));
     }

@@ -22,6 +22,7 @@ mod render;
 mod request;
 mod risk;
 mod ruling;
+mod terminal;
 mod time;
 
 pub use countersign_shell::{Entry, Offer, Rules};
@@ -34,7 +35,7 @@ pub use binding::{Binding, BoundFile, BoundProgram};
 pub use canonical::{Digest, canonical_bytes, sha256};
 pub use decision::{Answer, AnswerError, Choice, Decision};
 pub use event::{ChainError, Event, EventBody, EventKind, GENESIS, verify_link};
-pub use grant::{DEFAULT_ENTRY_GRANT_MS, Grant, GrantError, GrantKind, GrantTerms, Scope};
+pub use grant::{DEFAULT_ENTRY_GRANT_MS, Grant, GrantError, GrantKind, GrantTerms, Scope, entries_to_remember};
 pub use id::{ApprovalId, ClientId, GrantId, IdError, KeyId};
 pub use judge::{Judgement, fallback_covers, judge};
 pub use key::{KeyHash, KeyRecord, KeySecret, Role};
@@ -45,4 +46,8 @@ pub use render::{AgentWords, Fold, Mark, MarkKind, Notice, Section, Showing, Sho
 pub use request::{ChannelChoice, Door, Request, RequestError, Requester, Target, TermsAsked};
 pub use risk::{Assessment, Risk, RiskReason};
 pub use ruling::{AllowBy, Ask, DenyWhy, Facts, Fallback, Mode, Ruling, Security, Terms, rule};
+pub use terminal::{
+    COMMAND_SECS, CONFIRMATION_SECS, MAX_TERMINAL_FILE, Problem as TerminalProblem, TerminalFile, TerminalInput,
+    TerminalTerms, Trust, with_whitelisted,
+};
 pub use time::Timestamp;

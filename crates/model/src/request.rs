@@ -13,6 +13,7 @@ use crate::id::{ClientId, KeyId};
 use crate::render::AgentWords;
 use crate::risk::{Assessment, Risk};
 use crate::ruling::{Ask, Security};
+use crate::terminal::{TerminalInput, TerminalTerms};
 
 const MAX_LABEL_CHARS: usize = 256;
 const MAX_TITLE_BYTES: usize = 4096;
@@ -115,6 +116,9 @@ pub struct Request {
     pub target: Target,
     #[serde(default)]
     pub terms: TermsAsked,
+    /// What the workspace's own file says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<TerminalTerms>,
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -166,11 +170,18 @@ impl Request {
             channel,
             target,
             terms,
+            terminal: None,
         })
     }
 }
 
 impl Request {
+    /// The same, asked from a workspace.
+    pub fn in_workspace(self, input: &TerminalInput) -> Self {
+        let terminal = self.assessment.as_ref().map(|assessment| TerminalTerms::of(input, assessment, self.binding()));
+        Self { terminal, ..self }
+    }
+
     /// What a command would find where it runs.
     pub fn binding(&self) -> Option<&Binding> {
         match &self.action {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 pub use countersign_shell::Risk;
-use countersign_shell::{Coverage, Entry, Offer, Options, Record, Rules};
+use countersign_shell::{Coverage, Entry, Offer, Options, Record, Reversibility, Rules};
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Exec, shell_text};
@@ -22,6 +22,7 @@ pub struct RiskReason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assessment {
     pub risk: Risk,
+    pub reversibility: Reversibility,
     pub reasons: Vec<RiskReason>,
     #[serde(flatten)]
     pub record: Record,
@@ -74,6 +75,11 @@ impl Assessment {
         self.risk < Risk::Dangerous && self.record.is_plain()
     }
 
+    /// Whether it does something that cannot be undone.
+    pub fn is_irreversible(&self) -> bool {
+        self.reversibility == Reversibility::Irreversible
+    }
+
     /// Whether a rule against something could mean a command in here.
     pub fn may_be(&self, rule: &Entry, files: Option<&Binding>) -> bool {
         self.record.may_be(rule, Some(&|word: &str| files?.file_of(word).map(str::to_owned)))
@@ -87,12 +93,17 @@ impl Assessment {
 impl From<&countersign_shell::Assessment> for Assessment {
     fn from(assessed: &countersign_shell::Assessment) -> Self {
         let reasons = assessed.reasons.iter().map(|reason| RiskReason {
-            code: reason.code.clone(),
-            message: reason.message.clone(),
+            code: reason.code.to_string(),
+            message: reason.message.to_string(),
             start: reason.span.start,
             end: reason.span.end,
         });
-        Self { risk: assessed.risk, reasons: reasons.collect(), record: assessed.record() }
+        Self {
+            risk: assessed.risk,
+            reversibility: assessed.reversibility,
+            reasons: reasons.collect(),
+            record: assessed.record(),
+        }
     }
 }
 

@@ -198,6 +198,9 @@ pub(super) struct WordsIn {
     replacement: Option<String>,
     #[schema(max_length = 4096)]
     answer: Option<String>,
+    /// With a plain allow-once: adds the command to its workspace's whitelist.
+    #[serde(default)]
+    remember: bool,
     /// With `override`, after `confirm_required`: the digest it named.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     confirm: Option<String>,
@@ -239,6 +242,7 @@ impl DecisionIn {
                 note: words.note,
                 replacement: words.replacement,
                 answer: words.answer,
+                remember: words.remember,
                 confirm: digest(words.confirm)?,
                 terms: GrantTerms {
                     expires_in_ms: words

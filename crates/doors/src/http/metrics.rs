@@ -116,6 +116,8 @@ impl Metrics {
                 | EventKind::GrantMade
                 | EventKind::GrantRevoked
                 | EventKind::PolicyPut
+                | EventKind::Trusted
+                | EventKind::Untrusted
                 | EventKind::KeyMade
                 | EventKind::KeyRevoked
                 | EventKind::Swept,

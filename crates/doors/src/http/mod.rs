@@ -17,6 +17,7 @@ mod openapi;
 mod policy;
 mod problem;
 mod router;
+mod trusts;
 mod wire;
 
 pub use listen::{Listener, Peer, TlsError, serve, tls_config};

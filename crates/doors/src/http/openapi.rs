@@ -7,7 +7,7 @@ use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, Modify, OpenApi, ToSchema as _};
 
 use super::problem::ErrorBody;
-use super::{approvals, audit, events, grants, health, inbox, keys, policy};
+use super::{approvals, audit, events, grants, health, inbox, keys, policy, trusts};
 
 /// What any route may answer instead.
 pub(super) struct CommonErrors;
@@ -44,6 +44,7 @@ impl IntoResponses for CommonErrors {
         approvals::create, approvals::get, approvals::list, approvals::decide, approvals::cancel, approvals::consume,
         events::stream, inbox::email_reply,
         grants::list, grants::revoke, grants::allow_rules, grants::revoke_rule, grants::session_allows, grants::revoke_session_allow,
+        trusts::list, trusts::file, trusts::put, trusts::remove,
         policy::get, policy::put, keys::list, keys::create, keys::revoke, audit::list,
         health::healthz, health::readyz, health::metrics,
     ),

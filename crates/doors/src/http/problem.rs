@@ -168,7 +168,7 @@ impl From<Refused> for Problem {
         let conflict = |code| Self::new(StatusCode::CONFLICT, code, message.clone());
         match refused {
             Refused::OwnKey => conflict("own_key"),
-            Refused::NotFound | Refused::NoSuchGrant | Refused::NoSuchKey => Self::not_found(),
+            Refused::NotFound | Refused::NoSuchGrant | Refused::NoSuchKey | Refused::NoSuchTrust => Self::not_found(),
             Refused::Finished(approval) => {
                 let state = approval.status();
                 let decision = approval.outcome.as_ref().and_then(|outcome| outcome.decision.as_ref());

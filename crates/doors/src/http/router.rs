@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use super::limits::Limiter;
 use super::metrics::Metrics;
 use super::problem::Problem;
-use super::{approvals, audit, events, grants, guard, health, inbox, keys, openapi, policy};
+use super::{approvals, audit, events, grants, guard, health, inbox, keys, openapi, policy, trusts};
 
 /// Who may read the figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,6 +115,8 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
         .route("/v1/inbox/email-reply", post(inbox::email_reply))
         .route("/v1/grants", get(grants::list))
         .route("/v1/grants/{id}", delete(grants::revoke))
+        .route("/v1/trusts", get(trusts::list).put(trusts::put).delete(trusts::remove))
+        .route("/v1/trusts/file", get(trusts::file))
         .route("/v1/allow-rules", get(grants::allow_rules))
         .route("/v1/allow-rules/{id}", delete(grants::revoke_rule))
         .route("/v1/session-allows", get(grants::session_allows))

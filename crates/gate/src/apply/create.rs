@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_model::{Approval, ApprovalTerms, EventBody, KeyId, Outcome, Reason, Ruling, Timestamp};
+use countersign_model::{Approval, ApprovalTerms, EventBody, Judgement, KeyId, Outcome, Reason, Ruling, Timestamp};
 
 use super::flood::{self, Flood};
 use super::{Applied, judge_now, unstorable};
@@ -49,10 +49,11 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
         id: new.id,
         terms: ApprovalTerms {
             created_at: now,
-            expires_at: now.plus_millis(open_for(new, judged.judgement.timeout_ms)),
+            expires_at: now.plus_millis(open_for(new, &judged.judgement)),
             policy_hash: judged.judgement.policy_hash,
             fallback: judged.judgement.fallback,
             allow_safe: judged.judgement.allow_safe,
+            trusted: judged.trusted,
             approvers: judged.judgement.approvers,
             prior,
         },
@@ -64,11 +65,11 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
 }
 
 /// The requester's wish, never longer than policy's limit.
-fn open_for(new: &NewApproval, policy_ms: Option<u64>) -> u64 {
-    match (new.expires_in_ms, policy_ms) {
+fn open_for(new: &NewApproval, judged: &Judgement) -> u64 {
+    match (new.expires_in_ms, judged.timeout_ms) {
         (Some(wished), Some(limit)) => wished.min(limit),
         (Some(only), None) | (None, Some(only)) => only,
-        (None, None) => new.default_ms,
+        (None, None) => judged.default_ms.unwrap_or(new.default_ms),
     }
 }
 

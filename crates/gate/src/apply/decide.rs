@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Action, Answer, Approval, Change, Decision, Digest, EventBody, Grant, Request, Ruling, Timestamp, sha256,
+    Action, Answer, Approval, Change, Choice, Decision, Digest, EventBody, Grant, GrantError, Request, Ruling,
+    Timestamp, entries_to_remember, sha256, with_whitelisted,
 };
 
 use super::end::{expire, finish, refused};
-use super::{Applied, judge_now};
+use super::{Applied, judge_now, trust};
 use crate::command::{Done, NewDecision, Refused};
 use crate::ports::{StoreError, Tx};
 
@@ -42,6 +43,10 @@ pub(super) async fn decide<T: Tx>(tx: &mut T, new: &NewDecision) -> Applied {
         Ok(grant) => grant,
         Err(error) => return Ok(Err(error.into())),
     };
+    let remembered = match to_remember(tx, &approval, &answer).await? {
+        Ok(remembered) => remembered,
+        Err(error) => return Ok(Err(error.into())),
+    };
     let code = answer.code();
     let decision = Decision {
         code,
@@ -52,6 +57,7 @@ pub(super) async fn decide<T: Tx>(tx: &mut T, new: &NewDecision) -> Applied {
         at: now,
         via: new.via.clone(),
         grant_id: grant.as_ref().map(|grant| grant.id),
+        remembered: remembered.as_ref().map(|remembered| remembered.entries.clone()).unwrap_or_default(),
         override_digest,
     };
     let ended = match approval.apply(Change::Decide(decision)) {
@@ -62,6 +68,9 @@ pub(super) async fn decide<T: Tx>(tx: &mut T, new: &NewDecision) -> Applied {
         Ok(ended) => ended,
         Err(refused) => return Ok(Err(refused)),
     };
+    if let Some(remembered) = remembered {
+        trust(tx, &remembered.workspace, remembered.text, &new.by).await?;
+    }
     if let Some(grant) = grant {
         let body = serde_json::to_string(&grant).map_err(|error| StoreError::Corrupt(error.to_string()))?;
         tx.insert_grant(&grant, &body).await?;
@@ -71,6 +80,43 @@ pub(super) async fn decide<T: Tx>(tx: &mut T, new: &NewDecision) -> Applied {
         tx.append(made, Some(ended.clone()));
     }
     Ok(Ok(Done::Changed(ended)))
+}
+
+/// What a yes adds to a workspace's file, and the text that is trusted from then on.
+struct Remembered {
+    workspace: String,
+    entries: Vec<String>,
+    text: String,
+}
+
+/// Only what a person trusts is added to: an agent's own changes to the file must not ride along.
+async fn to_remember<T: Tx>(
+    tx: &mut T,
+    approval: &Approval,
+    answer: &Answer,
+) -> Result<Result<Option<Remembered>, GrantError>, StoreError> {
+    let by_itself = answer.choice == Choice::AllowOnce && answer.replacement.is_none();
+    let terms = match &approval.request.terminal {
+        Some(terms) if answer.remember || (by_itself && terms.remember_on_allow && approval.terms.trusted) => terms,
+        None if answer.remember => return Ok(Err(GrantError::NoWorkspace)),
+        Some(_) | None => return Ok(Ok(None)),
+    };
+    let entries = match entries_to_remember(&approval.request, approval.terms.allow_safe) {
+        Ok(entries) => entries,
+        // Nobody asked for it by name: the yes stands without it.
+        Err(_) if !answer.remember => return Ok(Ok(None)),
+        Err(error) => return Ok(Err(error)),
+    };
+    let trusted = tx.trust(&terms.workspace).await?;
+    let text = match (&trusted, terms.hash) {
+        (Some(trust), Some(_)) if approval.terms.trusted => trust.text.as_str(),
+        // Made while this was open; an older one is of a file that somebody removed, and stays removed.
+        (Some(trust), None) if trust.at >= approval.terms.created_at => trust.text.as_str(),
+        (_, None) => "{}",
+        (_, Some(_)) => return Ok(Err(GrantError::NotTrusted)),
+    };
+    let Some(text) = with_whitelisted(text, &entries) else { return Ok(Err(GrantError::NotTrusted)) };
+    Ok(Ok(Some(Remembered { workspace: terms.workspace.clone(), entries, text })))
 }
 
 /// An override of a command is a new action: policy must not forbid it, and a person who makes it riskier than what was

@@ -9,7 +9,7 @@ mod flood;
 use std::sync::Arc;
 
 use countersign_model::{
-    AllowBy, Code, EventBody, Grant, GrantId, Judgement, Policy, Request, Ruling, StoredPolicy, Timestamp, judge,
+    AllowBy, Code, EventBody, Grant, GrantId, Judgement, Policy, Request, Ruling, StoredPolicy, Timestamp, Trust, judge,
 };
 
 use crate::command::{Command, Done, Refused};
@@ -53,6 +53,17 @@ pub async fn apply<T: Tx>(tx: &mut T, command: &Command) -> Applied {
             tx.append(EventBody::KeyRevoked { key_id: *id, by: by.clone() }, None);
             Ok(Ok(Done::Nothing))
         }
+        Command::Trust { workspace, text, by } => {
+            trust(tx, workspace, text.clone(), by).await?;
+            Ok(Ok(Done::Nothing))
+        }
+        Command::Untrust { workspace, by } => {
+            if !tx.remove_trust(workspace).await? {
+                return Ok(Err(Refused::NoSuchTrust));
+            }
+            tx.append(EventBody::Untrusted { workspace: workspace.clone(), by: by.clone() }, None);
+            Ok(Ok(Done::Nothing))
+        }
         Command::PutCursor { name, seq } => {
             tx.put_cursor(name, *seq).await?;
             Ok(Ok(Done::Nothing))
@@ -71,6 +82,7 @@ pub async fn apply<T: Tx>(tx: &mut T, command: &Command) -> Applied {
 struct Judged {
     judgement: Judgement,
     grants: Vec<Grant>,
+    trusted: bool,
 }
 
 impl Judged {
@@ -89,8 +101,24 @@ impl Judged {
 async fn judge_now<T: Tx>(tx: &mut T, request: &Request, now: Timestamp) -> Result<Judged, StoreError> {
     let stored = tx.policy(&request.requester.profile).await?;
     let grants = tx.grants(request.requester.key_id, &Grant::subjects_of(request)).await?;
-    let judgement = judge(&stored, request, &grants, now);
-    Ok(Judged { judgement, grants })
+    let trusted = is_trusted(tx, request).await?;
+    let judgement = judge(&stored, request, &grants, trusted, now);
+    Ok(Judged { judgement, grants, trusted })
+}
+
+/// Whether the file that the request was asked under is, byte for byte, the one that a person trusts.
+async fn is_trusted<T: Tx>(tx: &mut T, request: &Request) -> Result<bool, StoreError> {
+    let Some(terms) = &request.terminal else { return Ok(false) };
+    let Some(hash) = terms.hash else { return Ok(false) };
+    Ok(tx.trust(&terms.workspace).await?.is_some_and(|trust| trust.hash() == hash))
+}
+
+async fn trust<T: Tx>(tx: &mut T, workspace: &str, text: String, by: &str) -> Result<(), StoreError> {
+    let trust = Trust { workspace: workspace.to_owned(), text, by: by.to_owned(), at: tx.now() };
+    tx.put_trust(&trust).await?;
+    let (hash, workspace, by) = (trust.hash(), trust.workspace, trust.by);
+    tx.append(EventBody::Trusted { workspace, hash, by }, None);
+    Ok(())
 }
 
 async fn revoke_grant<T: Tx>(tx: &mut T, id: GrantId, by: &str) -> Applied {

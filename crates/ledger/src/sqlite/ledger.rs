@@ -10,7 +10,7 @@ use countersign_gate::{
     PolicyText, Refused, StoreError,
 };
 use countersign_model::{
-    Approval, ApprovalId, Digest, Event, GENESIS, Grant, GrantId, KeyRecord, StoredPolicy, Timestamp,
+    Approval, ApprovalId, Digest, Event, GENESIS, Grant, GrantId, KeyRecord, StoredPolicy, Timestamp, Trust,
 };
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
@@ -18,7 +18,7 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::recent::Recent;
-use super::rows::{read_approval, read_digest, read_grant, read_key, to_approval, unavailable};
+use super::rows::{read_approval, read_digest, read_grant, read_key, read_trust, to_approval, unavailable};
 use super::writer::{Head, Job, Shared, Writer, hand_out};
 use crate::migrate::migrate;
 use crate::sql;
@@ -252,6 +252,23 @@ impl Ledger for SqliteLedger {
             let text: Option<String> = read().map_err(|error| unavailable(&error))?;
             let stored = text.as_deref().map_or_else(StoredPolicy::absent, StoredPolicy::from_text);
             Ok(PolicyText { stored: Arc::new(stored), text })
+        }))
+    }
+
+    fn trusts(&self) -> BoxFuture<'_, Result<Vec<Trust>, StoreError>> {
+        Box::pin(self.read(|connection| {
+            let read = || {
+                let mut statement = connection.prepare_cached(sql::ALL_TRUSTS)?;
+                statement.query_map([], read_trust)?.collect::<rusqlite::Result<_>>()
+            };
+            read().map_err(|error| unavailable(&error))
+        }))
+    }
+
+    fn trust(&self, workspace: String) -> BoxFuture<'_, Result<Option<Trust>, StoreError>> {
+        Box::pin(self.read(move |connection| {
+            let read = || connection.prepare_cached(sql::TRUST)?.query_row(params![workspace], read_trust).optional();
+            read().map_err(|error| unavailable(&error))
         }))
     }
 

@@ -2,7 +2,7 @@
 
 use countersign_gate::{ApprovalRow, StoreError};
 use countersign_model::{
-    Approval, ApprovalId, ClientId, Digest, Grant, KeyHash, KeyId, KeyRecord, Prior, Role, Status, Timestamp,
+    Approval, ApprovalId, ClientId, Digest, Grant, KeyHash, KeyId, KeyRecord, Prior, Role, Status, Timestamp, Trust,
 };
 use rusqlite::Row;
 use rusqlite::types::Type;
@@ -39,6 +39,11 @@ pub(crate) fn to_approval(row: ApprovalRow) -> Result<Approval, StoreError> {
 }
 
 /// Columns `client, body, revoked_at`.
+pub(crate) fn read_trust(row: &Row<'_>) -> rusqlite::Result<Trust> {
+    let at = Timestamp::from_millis(row.get(3)?);
+    Ok(Trust { workspace: row.get(0)?, text: row.get(1)?, by: row.get(2)?, at })
+}
+
 pub(crate) fn read_grant(row: &Row<'_>) -> rusqlite::Result<(KeyId, Grant)> {
     let body: String = row.get(1)?;
     let grant: Grant = serde_json::from_str(&body).map_err(|error| unreadable(1, &error.to_string()))?;

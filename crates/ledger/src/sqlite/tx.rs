@@ -7,12 +7,13 @@ use std::sync::Arc;
 use countersign_gate::{ApprovalRow, DENIAL_MEMORY_MS, IdempotentRow, StoreError, Tx};
 use countersign_model::{
     Approval, ApprovalId, Digest, EventBody, Grant, GrantId, KeyId, KeyRecord, Prior, Status, StoredPolicy, Timestamp,
+    Trust,
 };
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
 use super::recent::{MAX_REQUEST_BYTES, Recent};
-use super::rows::{read_approval, read_digest, to_approval, unavailable};
+use super::rows::{read_approval, read_digest, read_trust, to_approval, unavailable};
 use crate::sql;
 
 /// What the writer knows without asking the store: all of it was read from there or written by this writer,
@@ -255,6 +256,19 @@ impl Tx for SqliteTx<'_> {
         // Whose it was is not at hand, and revoking is rare: everything is read again.
         self.known.grants.clear();
         Ok(revoked)
+    }
+
+    async fn trust(&mut self, workspace: &str) -> Result<Option<Trust>, StoreError> {
+        self.one(sql::TRUST, params![workspace], read_trust)
+    }
+
+    async fn put_trust(&mut self, trust: &Trust) -> Result<(), StoreError> {
+        let params = params![trust.workspace, trust.text, trust.by, trust.at.as_millis()];
+        self.execute(sql::PUT_TRUST, params).map(|_| ())
+    }
+
+    async fn remove_trust(&mut self, workspace: &str) -> Result<bool, StoreError> {
+        Ok(self.execute(sql::REMOVE_TRUST, params![workspace])? == 1)
     }
 
     async fn insert_key(&mut self, key: &KeyRecord) -> Result<(), StoreError> {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use countersign_gate::{Idempotency, NewRequest};
 use countersign_model::{
-    Action, ActionType, AgentWords, Ask, ChannelChoice, Exec, Security, Target, TermsAsked, canonical_bytes, sha256,
+    Action, ActionType, AgentWords, Ask, Binding, ChannelChoice, Exec, Security, Target, TerminalInput, TermsAsked,
+    canonical_bytes, sha256,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -53,6 +54,14 @@ pub(in super::super) struct CreateApproval {
     /// A command without a shell.
     #[schema(min_items = 1)]
     argv: Option<Vec<String>>,
+    /// What the command would find where it runs, as a runner of ours looked it up.
+    #[schema(value_type = Option<Object>)]
+    binding: Option<Box<Binding>>,
+    /// The folder that the work belongs to, absolute.
+    #[schema(max_length = 4096, pattern = "^/")]
+    workspace: Option<String>,
+    /// The text of the workspace's `.agents/terminal.json`.
+    terminal_file: Option<String>,
     #[schema(min_length = 1)]
     tool: Option<String>,
     category: Option<String>,
@@ -116,6 +125,8 @@ impl CreateApproval {
             Action::Exec(_) | Action::Tool { .. } | Action::Question { .. } => self.title,
         };
         let Object(target) = self.target.unwrap_or_default();
+        let file = self.terminal_file.map(String::into_bytes);
+        let terminal = self.workspace.map(|workspace| TerminalInput { workspace, file });
         Ok(NewRequest {
             session_id: self.session_id,
             context_id: self.context_id,
@@ -128,6 +139,7 @@ impl CreateApproval {
             expires_in_ms: self.expires_in_sec.map(|seconds| seconds.saturating_mul(1000)),
             default_ms: DEFAULT_EXPIRES_MS,
             idempotency,
+            terminal,
         })
     }
 
@@ -179,6 +191,7 @@ impl CreateApproval {
             return Err(Problem::unprocessable("invalid_field", "`argv` needs at least the program"));
         }
         let exec = Exec::of_words(argv.clone(), self.cwd.clone(), self.env.clone().unwrap_or_default());
+        let exec = Exec { binding: self.binding.clone(), ..exec };
         // What is shown is made from what would run, never from the agent's account of it.
         if self.command.as_ref().is_some_and(|command| *command != exec.command && *command != argv.join(" ")) {
             let message =
@@ -190,7 +203,7 @@ impl CreateApproval {
 
     fn exec_of(&self, command: String) -> Action {
         let env = self.env.clone().unwrap_or_default();
-        Action::Exec(Exec { command, argv: None, cwd: self.cwd.clone(), env, binding: None })
+        Action::Exec(Exec { command, argv: None, cwd: self.cwd.clone(), env, binding: self.binding.clone() })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use countersign_model::{
     Action, AgentWords, Approval, Assessment, Code, Decision, Offer, Outcome, Request, RiskReason, Showing, Status,
-    Target, mask, showing,
+    Target, TerminalProblem, TerminalTerms, mask, showing,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,6 +28,9 @@ pub(in super::super) struct DecisionOut {
     /// Of the changed command: what may run is this.
     #[serde(skip_serializing_if = "Option::is_none")]
     override_digest: Option<String>,
+    /// What was added to the workspace's whitelist.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remembered: Vec<String>,
 }
 
 impl From<&Decision> for DecisionOut {
@@ -42,6 +45,7 @@ impl From<&Decision> for DecisionOut {
             via: decision.via.clone(),
             grant_id: decision.grant_id.map(|id| id.to_string()),
             override_digest: decision.override_digest.map(|digest| digest.to_hex()),
+            remembered: decision.remembered.clone(),
         }
     }
 }
@@ -81,6 +85,9 @@ pub(in super::super) struct AgentView {
     /// Unix seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     consumed_at: Option<i64>,
+    /// What the workspace's file comes to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terminal: Option<TerminalOut>,
     /// What to make of it, for a reader that has no table of reasons.
     message: &'static str,
 }
@@ -117,7 +124,38 @@ impl AgentView {
             rule: rule_of(outcome),
             allow_rule_applied: rule_id_of(outcome),
             consumed_at: approval.consumed_at.map(|at| at.as_secs_ceil()),
+            terminal: request.terminal.as_ref().map(|terms| TerminalOut::of(terms, approval.terms.trusted)),
             message: message_of(approval),
+        }
+    }
+}
+
+/// What a workspace's `.agents/terminal.json` comes to for this request.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in super::super) struct TerminalOut {
+    workspace: String,
+    /// Whether what it allows counts: a person trusts just these bytes.
+    trusted: bool,
+    /// How long the command may run where its output is captured.
+    command_timeout_sec: u64,
+    /// What is wrong in it.
+    problems: Vec<ProblemOut>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(in super::super) struct ProblemOut {
+    line: usize,
+    message: String,
+}
+
+impl TerminalOut {
+    fn of(terms: &TerminalTerms, trusted: bool) -> Self {
+        let problem = |problem: &TerminalProblem| ProblemOut { line: problem.line, message: problem.message.clone() };
+        Self {
+            workspace: terms.workspace.clone(),
+            trusted,
+            command_timeout_sec: terms.command_secs(trusted),
+            problems: terms.problems.iter().map(problem).collect(),
         }
     }
 }
@@ -216,6 +254,9 @@ pub(in super::super) struct Record {
     /// The same effect was asked for before and not allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prior: Option<PriorOut>,
+    /// What the workspace's file comes to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terminal: Option<TerminalOut>,
     /// Of a command: what `allow-session` and `allow-always` would allow from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     offer: Option<OfferOut>,
@@ -293,6 +334,7 @@ impl Record {
                 status: prior.status.as_str().to_owned(),
                 at: prior.at.as_secs_ceil(),
             }),
+            terminal: request.terminal.as_ref().map(|terms| TerminalOut::of(terms, approval.terms.trusted)),
             offer: approval.offer().filter(|_| outcome.is_none()).map(OfferOut::from),
             showing: None,
         }
