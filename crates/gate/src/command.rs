@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use countersign_model::{
     Answer, AnswerError, Approval, ApprovalId, Consumption, Digest, GrantError, GrantId, KeyId, KeyRecord, Policy,
-    Reason, Request, StoredPolicy, Timestamp,
+    Reason, Request, RunEnd, StoredPolicy, Timestamp,
 };
 use thiserror::Error;
 
@@ -20,6 +20,11 @@ pub enum Command {
     Consume {
         id: ApprovalId,
         client: KeyId,
+    },
+    Ran {
+        id: ApprovalId,
+        client: KeyId,
+        run: RunEnd,
     },
     ExpireDue {
         limit: usize,
@@ -139,6 +144,8 @@ pub enum Refused {
     ConfirmRequired(Box<Request>),
     #[error(transparent)]
     Consumption(#[from] Consumption),
+    #[error("nothing runs under this approval, or how it ended is known already")]
+    NotRunning,
     #[error("policy or the grant it rests on changed since; ask again")]
     ChangedSinceApproval,
     #[error("this idempotency key was used with another body; use a new key")]

@@ -303,6 +303,7 @@ async fn on_event(gate: &Inner, committed: &Committed) -> Result<(), StoreError>
         | EventKind::GrantMade
         | EventKind::GrantRevoked
         | EventKind::PolicyPut
+        | EventKind::Ran
         | EventKind::Trusted
         | EventKind::Untrusted
         | EventKind::Swept => {}

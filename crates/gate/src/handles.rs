@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use countersign_model::{
     Action, ActionType, AgentWords, Answer, Approval, ApprovalId, ChannelChoice, ClientId, Digest, Door, Grant,
-    GrantId, KeyId, KeyRecord, KeySecret, MAX_TERMINAL_FILE, Policy, Request, Requester, Role, Status, StoredPolicy,
-    Target, TerminalInput, TermsAsked, Timestamp, Trust,
+    GrantId, KeyId, KeyRecord, KeySecret, MAX_TERMINAL_FILE, Policy, Request, Requester, Role, RunEnd, Status,
+    StoredPolicy, Target, TerminalInput, TermsAsked, Timestamp, Trust,
 };
 use tokio::sync::watch;
 
@@ -21,6 +21,7 @@ const MAX_EXPIRES_MS: u64 = 86_400_000;
 const MAX_GRANT_MS: u64 = 366 * 86_400_000;
 const MAX_NAME_CHARS: usize = 64;
 const MAX_PATH_BYTES: usize = 4096;
+const MAX_CHANGES: usize = 64;
 const MAX_IDEMPOTENCY_CHARS: usize = 256;
 
 #[derive(Debug)]
@@ -165,6 +166,14 @@ impl AgentHandle {
     pub async fn consume(&self, id: ApprovalId) -> Result<Permit, GateError> {
         let done = self.gate.0.submit(Command::Consume { id, client: self.requester.key_id }).await?;
         Ok(Permit { approval: changed(done)? })
+    }
+
+    /// Says how the run that took the permit ended.
+    pub async fn ran(&self, id: ApprovalId, run: RunEnd) -> Result<Arc<Approval>, GateError> {
+        if run.changed.len() > MAX_CHANGES || run.changed.iter().any(|text| text.len() > MAX_PATH_BYTES) {
+            return Err(GateError::OutOfRange { field: "changed", expected: "at most 64 short texts" });
+        }
+        changed(self.gate.0.submit(Command::Ran { id, client: self.requester.key_id, run }).await?)
     }
 
     /// The text of a workspace's file that a person trusts, to be written where it belongs.

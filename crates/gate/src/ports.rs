@@ -122,6 +122,8 @@ pub trait Tx: Send {
     fn finish_approval(&mut self, row: &ApprovalRow) -> impl Future<Output = Result<bool, StoreError>> + Send;
     /// Marks the permit as used if it was not; whether it was not.
     fn consume(&mut self, id: ApprovalId, at: Timestamp) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    /// Writes how a run ended if that was not known; whether it was not.
+    fn ran(&mut self, id: ApprovalId, run: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
     fn due(&mut self, at: Timestamp, limit: usize) -> impl Future<Output = Result<Vec<Approval>, StoreError>> + Send;
     fn pending_count(&mut self, client: KeyId) -> impl Future<Output = Result<u64, StoreError>> + Send;
     /// The client's newest questions (not automatic rulings), newest first.

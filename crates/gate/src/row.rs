@@ -20,6 +20,7 @@ pub struct ApprovalRow {
     pub outcome: Option<String>,
     pub ended_at: Option<Timestamp>,
     pub consumed_at: Option<Timestamp>,
+    pub run: Option<String>,
 }
 
 #[derive(Debug, Error)]
@@ -53,6 +54,7 @@ impl ApprovalRow {
             ended_at: approval.outcome.as_ref().map(|outcome| outcome.at),
             outcome,
             consumed_at: approval.consumed_at,
+            run: approval.run.as_ref().map(serde_json::to_string).transpose().map_err(failed)?,
         })
     }
 
@@ -71,6 +73,7 @@ impl ApprovalRow {
             outcome: approval.outcome.as_ref().map(serde_json::to_string).transpose().map_err(failed)?,
             ended_at: approval.outcome.as_ref().map(|outcome| outcome.at),
             consumed_at: approval.consumed_at,
+            run: approval.run.as_ref().map(serde_json::to_string).transpose().map_err(failed)?,
         })
     }
 
@@ -82,6 +85,7 @@ impl ApprovalRow {
             terms: serde_json::from_str(&self.terms).map_err(failed)?,
             outcome: self.outcome.as_deref().map(serde_json::from_str).transpose().map_err(failed)?,
             consumed_at: self.consumed_at,
+            run: self.run.as_deref().map(serde_json::from_str).transpose().map_err(failed)?,
         })
     }
 

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use crate::sqlite::OpenError;
 
 const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/0001_first.sql"), include_str!("../migrations/0002_trusts.sql")];
+    [include_str!("../migrations/0001_first.sql"), include_str!("../migrations/0002_terminal.sql")];
 
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     let done: usize = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;

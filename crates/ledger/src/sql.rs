@@ -8,12 +8,15 @@ pub(crate) const EVENTS_AFTER: &str = "SELECT seq, line, hash FROM events WHERE 
 /// The columns of an approval, in the order `read_approval` takes them.
 macro_rules! approval_columns {
     () => {
-        "id, client, status, asked, created_at, expires_at, request, terms, outcome, ended_at, consumed_at"
+        "id, client, status, asked, created_at, expires_at, request, terms, outcome, ended_at, consumed_at, run"
     };
 }
 
-pub(crate) const INSERT_APPROVAL: &str =
-    concat!("INSERT INTO approvals (", approval_columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)");
+pub(crate) const INSERT_APPROVAL: &str = concat!(
+    "INSERT INTO approvals (",
+    approval_columns!(),
+    ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+);
 /// One of the two, by the two indexes.
 pub(crate) const APPROVAL: &str = concat!(
     "SELECT ",
@@ -27,6 +30,8 @@ pub(crate) const FINISH_APPROVAL: &str =
     "UPDATE approvals SET status = $1, outcome = $2, ended_at = $3 WHERE id = $4 AND status = 'pending'";
 pub(crate) const CONSUME: &str = "UPDATE approvals SET consumed_at = $1 WHERE id = $2 AND status <> 'pending' \
     AND status = 'approved' AND consumed_at IS NULL";
+pub(crate) const RAN: &str =
+    "UPDATE approvals SET run = $1 WHERE id = $2 AND status <> 'pending' AND consumed_at IS NOT NULL AND run IS NULL";
 pub(crate) const DUE: &str = concat!(
     "SELECT ",
     approval_columns!(),

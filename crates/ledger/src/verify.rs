@@ -65,6 +65,7 @@ struct ExpectedApproval {
     status: Status,
     outcome: Option<(Digest, Timestamp)>,
     consumed: Option<Timestamp>,
+    run: Option<String>,
     seen: bool,
 }
 
@@ -139,6 +140,11 @@ impl Expected {
                     approval.consumed = Some(event.at);
                 }
             }
+            EventBody::Ran { approval_id, run } => {
+                if let Some(approval) = self.approvals.get_mut(approval_id) {
+                    approval.run = serde_json::to_string(run).ok();
+                }
+            }
             EventBody::GrantMade { grant_id, grant, .. } => {
                 self.grants.insert(*grant_id, (*grant, false));
             }
@@ -172,7 +178,7 @@ impl Expected {
 
 impl ExpectedApproval {
     fn new(request: Digest, status: Status, outcome: Option<(Digest, Timestamp)>) -> Self {
-        Self { request, status, outcome, consumed: None, seen: false }
+        Self { request, status, outcome, consumed: None, run: None, seen: false }
     }
 }
 
@@ -198,6 +204,9 @@ fn check_approvals(
         }
         if row.consumed_at != expected.consumed {
             return Err(wrong("its use is not as on the record"));
+        }
+        if row.run != expected.run {
+            return Err(wrong("how its run ended is not as on the record"));
         }
         expected.seen = true;
         report.approvals += 1;

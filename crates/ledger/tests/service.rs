@@ -39,6 +39,7 @@ fn new_request(action: Action, seconds: u64) -> NewRequest {
         expires_in_ms: Some(seconds * 1000),
         default_ms: 600_000,
         idempotency: None,
+        terminal: None,
     }
 }
 

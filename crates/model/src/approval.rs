@@ -106,6 +106,26 @@ pub struct Approval {
     /// `None` while pending.
     pub outcome: Option<Outcome>,
     pub consumed_at: Option<Timestamp>,
+    /// How it went, where a runner of ours ran it.
+    pub run: Option<RunEnd>,
+}
+
+/// How an approved command ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// Its exit code; none where a signal ended it or it never started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
+    /// Somebody ended it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
+    /// What was no longer as approved: before the start, and then it did not run; or after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
 }
 
 /// What was settled when the question was put.
@@ -263,6 +283,11 @@ impl Approval {
         }
         Ok(Self { consumed_at: Some(now), ..self.clone() })
     }
+
+    /// Says how the run of a used permit ended: once.
+    pub fn ran(&self, end: RunEnd) -> Option<Self> {
+        (self.consumed_at.is_some() && self.run.is_none()).then(|| Self { run: Some(end), ..self.clone() })
+    }
 }
 
 impl Outcome {
@@ -327,6 +352,7 @@ mod tests {
             },
             outcome: None,
             consumed_at: None,
+            run: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::approval::{Reason, Status};
+use crate::approval::{Reason, RunEnd, Status};
 use crate::canonical::{Digest, canonical_bytes};
 use crate::id::{ApprovalId, ClientId, GrantId, KeyId};
 use crate::key::Role;
@@ -59,6 +59,11 @@ pub enum EventBody {
     Consumed {
         approval_id: ApprovalId,
     },
+    /// How the run that used it ended.
+    Ran {
+        approval_id: ApprovalId,
+        run: RunEnd,
+    },
     GrantMade {
         grant_id: GrantId,
         approval_id: ApprovalId,
@@ -109,6 +114,7 @@ pub enum EventKind {
     Ruled,
     Resolved,
     Consumed,
+    Ran,
     GrantMade,
     GrantRevoked,
     PolicyPut,
@@ -126,6 +132,7 @@ impl EventKind {
             Self::Ruled => "ruled",
             Self::Resolved => "resolved",
             Self::Consumed => "consumed",
+            Self::Ran => "ran",
             Self::GrantMade => "grant_made",
             Self::GrantRevoked => "grant_revoked",
             Self::PolicyPut => "policy_put",
@@ -145,6 +152,7 @@ impl EventBody {
             Self::Ruled { .. } => EventKind::Ruled,
             Self::Resolved { .. } => EventKind::Resolved,
             Self::Consumed { .. } => EventKind::Consumed,
+            Self::Ran { .. } => EventKind::Ran,
             Self::GrantMade { .. } => EventKind::GrantMade,
             Self::GrantRevoked { .. } => EventKind::GrantRevoked,
             Self::PolicyPut { .. } => EventKind::PolicyPut,
@@ -162,6 +170,7 @@ impl EventBody {
             | Self::Ruled { approval_id, .. }
             | Self::Resolved { approval_id, .. }
             | Self::Consumed { approval_id }
+            | Self::Ran { approval_id, .. }
             | Self::GrantMade { approval_id, .. } => Some(*approval_id),
             Self::GrantRevoked { .. }
             | Self::PolicyPut { .. }

@@ -29,7 +29,8 @@ pub use countersign_shell::{Entry, Offer, Rules};
 
 pub use action::{Action, ActionError, ActionKind, ActionType, Exec, MAX_ACTION_BYTES, MAX_COMMAND_BYTES};
 pub use approval::{
-    Approval, Change, Consumption, Outcome, PERMIT_TTL_MS, Prior, Reason, Refusal, Status, Terms as ApprovalTerms,
+    Approval, Change, Consumption, Outcome, PERMIT_TTL_MS, Prior, Reason, Refusal, RunEnd, Status,
+    Terms as ApprovalTerms,
 };
 pub use binding::{Binding, BoundFile, BoundProgram};
 pub use canonical::{Digest, canonical_bytes, sha256};

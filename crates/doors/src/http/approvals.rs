@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use countersign_gate::ListFilter;
-use countersign_model::{Answer, ApprovalId, Choice, Code, Digest, GrantTerms, Status, Timestamp};
+use countersign_model::{Answer, ApprovalId, Choice, Code, Digest, GrantTerms, RunEnd, Status, Timestamp};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -296,6 +296,42 @@ pub(super) async fn decide(
 )]
 pub(super) async fn cancel(AsAgent(agent): AsAgent, Path(id): Path<String>) -> Result<Json<AgentView>, Problem> {
     let approval = agent.cancel(parse_id(&id)?).await?;
+    Ok(Json(AgentView::of(&approval)))
+}
+
+/// How a run ended, as its runner saw it.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct RunIn {
+    exit: Option<i32>,
+    signal: Option<i32>,
+    #[serde(default)]
+    timed_out: bool,
+    #[serde(default)]
+    stopped: bool,
+    /// What was no longer as approved.
+    #[serde(default)]
+    #[schema(max_items = 64)]
+    changed: Vec<String>,
+}
+
+/// Says how the run that took the permit ended; it goes on the record, once.
+#[utoipa::path(
+    post, path = "/v1/approvals/{id}/run", tag = "approvals",
+    params(("id" = String, Path, description = "approval id")), request_body = RunIn,
+    responses(
+        (status = 200, description = "on the record", body = AgentView),
+        (status = 409, description = "nothing runs under it, or how it ended is known", body = ErrorBody),
+        CommonErrors,
+    ),
+    security(("agent" = []))
+)]
+pub(super) async fn ran(
+    AsAgent(agent): AsAgent,
+    Path(id): Path<String>,
+    body: JsonBody<RunIn>,
+) -> Result<Json<AgentView>, Problem> {
+    let RunIn { exit, signal, timed_out, stopped, changed } = body.value;
+    let approval = agent.ran(parse_id(&id)?, RunEnd { exit, signal, timed_out, stopped, changed }).await?;
     Ok(Json(AgentView::of(&approval)))
 }
 

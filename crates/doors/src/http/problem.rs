@@ -193,6 +193,7 @@ impl From<Refused> for Problem {
             Refused::Consumption(Consumption::NotApproved(state)) => {
                 Self { state: Some(state), ..conflict("not_approved") }
             }
+            Refused::NotRunning => conflict("not_running"),
             Refused::ChangedSinceApproval => conflict("changed_since_approval"),
             Refused::IdempotencyConflict => conflict("idempotency_conflict"),
             Refused::TooManyPending(_) => {

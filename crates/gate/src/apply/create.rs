@@ -60,6 +60,7 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
         request: new.request.clone(),
         outcome,
         consumed_at: None,
+        run: None,
     };
     insert(tx, approval, new.idempotency.as_ref()).await
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use countersign_model::{
     Approval, ApprovalId, Change, Consumption, EventBody, Fallback, KeyId, Outcome, Prior, Reason, Refusal, Ruling,
-    Status, Timestamp, fallback_covers,
+    RunEnd, Status, Timestamp, fallback_covers,
 };
 
 use super::{Applied, judge_now, unstorable};
@@ -49,6 +49,18 @@ pub(super) async fn consume<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId) ->
     let used = Arc::new(used);
     tx.append(EventBody::Consumed { approval_id: id }, Some(used.clone()));
     Ok(Ok(Done::Changed(used)))
+}
+
+pub(super) async fn ran<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId, run: &RunEnd) -> Applied {
+    let Some(approval) = own(tx, id, client).await? else { return Ok(Err(Refused::NotFound)) };
+    let Some(ended) = approval.ran(run.clone()) else { return Ok(Err(Refused::NotRunning)) };
+    let text = serde_json::to_string(run).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    if !tx.ran(id, &text).await? {
+        return Ok(Err(Refused::NotRunning));
+    }
+    let ended = Arc::new(ended);
+    tx.append(EventBody::Ran { approval_id: id, run: run.clone() }, Some(ended.clone()));
+    Ok(Ok(Done::Changed(ended)))
 }
 
 /// Another client's approval is the same as none.

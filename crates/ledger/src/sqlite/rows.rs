@@ -31,6 +31,7 @@ pub(crate) fn read_approval(row: &Row<'_>, first: usize) -> rusqlite::Result<App
         outcome: row.get(first + 8)?,
         ended_at: optional_time(row, first + 9)?,
         consumed_at: optional_time(row, first + 10)?,
+        run: row.get(first + 11)?,
     })
 }
 

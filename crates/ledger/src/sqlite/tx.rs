@@ -119,6 +119,7 @@ impl Tx for SqliteTx<'_> {
                 row.outcome,
                 row.ended_at.map(Timestamp::as_millis),
                 row.consumed_at.map(Timestamp::as_millis),
+                row.run,
             ],
         )?;
         self.small.insert(row.id, row.request.len() <= MAX_REQUEST_BYTES);
@@ -143,6 +144,10 @@ impl Tx for SqliteTx<'_> {
 
     async fn consume(&mut self, id: ApprovalId, at: Timestamp) -> Result<bool, StoreError> {
         Ok(self.execute(sql::CONSUME, params![at.as_millis(), id.as_bytes()])? == 1)
+    }
+
+    async fn ran(&mut self, id: ApprovalId, run: &str) -> Result<bool, StoreError> {
+        Ok(self.execute(sql::RAN, params![run, id.as_bytes()])? == 1)
     }
 
     async fn due(&mut self, at: Timestamp, limit: usize) -> Result<Vec<Approval>, StoreError> {

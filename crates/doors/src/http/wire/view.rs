@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Action, AgentWords, Approval, Assessment, Code, Decision, Offer, Outcome, Request, RiskReason, Showing, Status,
-    Target, TerminalProblem, TerminalTerms, mask, showing,
+    Action, AgentWords, Approval, Assessment, Code, Decision, Offer, Outcome, Request, RiskReason, RunEnd, Showing,
+    Status, Target, TerminalProblem, TerminalTerms, mask, showing,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -251,6 +251,10 @@ pub(in super::super) struct Record {
     /// Unix seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     consumed_at: Option<i64>,
+    /// How it went, where a runner of ours ran it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    run: Option<RunEnd>,
     /// The same effect was asked for before and not allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     prior: Option<PriorOut>,
@@ -329,6 +333,7 @@ impl Record {
             rule: rule_of(outcome),
             allow_rule_applied: rule_id_of(outcome),
             consumed_at: approval.consumed_at.map(|at| at.as_secs_ceil()),
+            run: approval.run.clone(),
             prior: approval.terms.prior.map(|prior| PriorOut {
                 approval_id: prior.approval_id.to_string(),
                 status: prior.status.as_str().to_owned(),

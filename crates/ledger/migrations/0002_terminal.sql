@@ -5,3 +5,6 @@ CREATE TABLE trusts (
     made_by   TEXT    NOT NULL,
     at        INTEGER NOT NULL
 );
+
+-- How an approved command ended, where a runner of ours ran it: JSON text, as in the record.
+ALTER TABLE approvals ADD COLUMN run TEXT;
