@@ -13,15 +13,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What each crate may depend on, of ours. A crate without the dependency cannot leak.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("countersign-shell", &[]),
     ("countersign-model", &["countersign-shell"]),
     ("countersign-gate", &["countersign-model"]),
     ("countersign-ledger", &["countersign-gate", "countersign-model"]),
     ("countersign-doors", &["countersign-gate", "countersign-model"]),
+    ("countersign-runner", &["countersign-model", "countersign-shell"]),
     (
         "countersign",
-        &["countersign-doors", "countersign-gate", "countersign-ledger", "countersign-model", "countersign-shell"],
+        &[
+            "countersign-doors",
+            "countersign-gate",
+            "countersign-ledger",
+            "countersign-model",
+            "countersign-runner",
+            "countersign-shell",
+        ],
     ),
     ("countersign-testkit", &["countersign-gate", "countersign-model"]),
     ("countersign-benches", &["countersign-doors", "countersign-gate", "countersign-ledger", "countersign-model"]),

@@ -33,4 +33,5 @@ pub use input::MAX_TEXT;
 pub use offer::Offer;
 pub use reason::{Layer, Reason, Risk};
 pub use record::{Record, RecordedCommand, RecordedWord};
+pub use syntax::is_dangerous_name as is_dangerous_variable;
 pub use word::{Dynamic, Source, Span, Value, Word};

@@ -88,7 +88,7 @@ fn judge_assignment(
 }
 
 /// Whether assigning this name can make programs run, load or trust something else.
-pub(crate) fn is_dangerous_name(name: &str) -> bool {
+pub fn is_dangerous_name(name: &str) -> bool {
     let listed = |names: &[&str]| names.binary_search(&name).is_ok();
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
     listed(names::DANGEROUS)

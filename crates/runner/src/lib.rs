@@ -1,0 +1,30 @@
+//! Runs an approved command, exactly: the one place that executes.
+//!
+//! Two calls, before and after a person's yes. `bind` looks at what a command would find on this machine and opens
+//! nothing that stays; its answer becomes part of the action. `start` takes the stored action, looks again, refuses
+//! when anything differs, and runs what it looked at. Knows no gate, no HTTP and no policy, and never asks anybody.
+//!
+//! While a command runs, nothing else in the same process should start children: processes that it left behind are
+//! told from others by being nobody else's.
+
+mod bind;
+mod change;
+mod environment;
+mod files;
+mod folder;
+mod git;
+mod lookup;
+mod output;
+mod reading;
+mod running;
+mod scripts;
+mod start;
+mod strays;
+mod terminal;
+
+pub use bind::{BindError, Bound, Spec, What, bind};
+pub use change::Change;
+pub use environment::{EnvError, Inherited, check_request_env};
+pub use output::{Captured, Stream};
+pub use running::{Exit, Outcome, Running, Stopper};
+pub use start::{StartError, Stdio, start};
