@@ -76,6 +76,7 @@ pub fn request(lane: usize, number: u64) -> anyhow::Result<NewRequest> {
         expires_in_ms: Some(DAY_MS),
         default_ms: DAY_MS,
         idempotency: None,
+        terminal: None,
     })
 }
 

@@ -14,6 +14,7 @@ mod deciding;
 mod durability;
 mod guarding;
 mod rights;
+mod running;
 mod seed_http;
 mod shell_commands;
 mod support;

@@ -12,6 +12,8 @@ pub const USAGE: u8 = 64;
 pub const UNREACHABLE: u8 = 69;
 pub const NO_ANSWER: u8 = 75;
 pub const DENIED: u8 = 77;
+/// There is no such program, as a shell says it.
+pub const NOT_FOUND: u8 = 127;
 
 /// The command line itself is wrong, in a way that only the verb can see.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! The binary: reads the command line, runs one verb, ends with its number. What a verb does is in `cli`.
 
 mod approvals;
+mod asking;
 mod cli;
 mod client;
 mod config;
@@ -9,7 +10,9 @@ mod folder;
 mod interrupt;
 mod locate;
 mod output;
+mod prompt;
 mod record;
+mod running;
 mod serve;
 mod showing;
 mod table;
@@ -18,6 +21,7 @@ mod watch;
 mod when;
 mod width;
 mod wire_up;
+mod workspace;
 
 use std::process::ExitCode;
 

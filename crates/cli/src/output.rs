@@ -83,9 +83,17 @@ impl Style {
     pub const PLAIN: Self = Self { colour: false };
 
     pub fn of_stdout() -> Self {
+        Self::of(io::stdout().is_terminal())
+    }
+
+    pub fn of_stderr() -> Self {
+        Self::of(io::stderr().is_terminal())
+    }
+
+    fn of(is_terminal: bool) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Self { colour: io::stdout().is_terminal() && !set("NO_COLOR") && !dumb }
+        Self { colour: is_terminal && !set("NO_COLOR") && !dumb }
     }
 
     pub fn paint(self, text: &str, tone: Tone) -> String {

@@ -3,7 +3,7 @@
 //! Texts inside `showing` are safe to print. Every other text is somebody's own words and goes through
 //! `escape_line` first.
 
-use countersign_model::escape_line;
+use countersign_model::{RunEnd, escape_line};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -35,6 +35,13 @@ pub struct Record {
     pub consumed_at: Option<i64>,
     #[serde(default)]
     pub prior: Option<Prior>,
+    /// The command itself, masked.
+    #[serde(default)]
+    pub preview: Option<String>,
+    #[serde(default)]
+    pub offer: Option<Offer>,
+    #[serde(default)]
+    pub run: Option<RunEnd>,
     pub showing: Showing,
 }
 
@@ -56,6 +63,18 @@ pub struct Decision {
     pub via: Option<String>,
     #[serde(default)]
     pub grant_id: Option<String>,
+    /// What was added to the workspace's whitelist.
+    #[serde(default)]
+    pub remembered: Vec<String>,
+}
+
+/// What "always" would stand for, or why it would not.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Offer {
+    #[serde(default)]
+    pub entries: Vec<String>,
+    #[serde(default)]
+    pub refused: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

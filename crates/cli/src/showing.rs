@@ -1,7 +1,7 @@
 //! Lays a record out as lines for a person: everything the gate shows, nothing cut. The same lines serve
 //! `show` and `watch`.
 
-use countersign_model::escape_line;
+use countersign_model::{RunEnd, escape_line};
 
 use crate::output::{Style, Tone};
 use crate::record::{Decision, Mark, Prior, Record, Showing, Shown};
@@ -134,8 +134,26 @@ pub fn fact_lines(record: &Record, now: i64) -> Vec<Line> {
     if let Some(at) = record.consumed_at {
         facts.push(("used", when::utc(at)));
     }
+    if let Some(run) = &record.run {
+        facts.push(("ran", how_it_ended(run)));
+    }
     facts.push(("digest", escape_line(&record.digest)));
     facts.into_iter().map(|(name, value)| Line::prose(format!("{name:<9}{value}"), 9, Tone::Plain)).collect()
+}
+
+fn how_it_ended(run: &RunEnd) -> String {
+    let mut told = match (run.exit, run.signal) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => "not started".to_owned(),
+    };
+    for (is, words) in [(run.timed_out, ", its time was over"), (run.stopped, ", stopped")] {
+        told.push_str(if is { words } else { "" });
+    }
+    for change in &run.changed {
+        told.push_str(&format!("; changed: {}", escape_line(change)));
+    }
+    told
 }
 
 /// An agent that asks again for what it was refused may be looking for a softer answer.

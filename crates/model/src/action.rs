@@ -165,6 +165,11 @@ impl Exec {
         Self { command: shell_text(&argv), argv: Some(argv), cwd, env, binding: None }
     }
 
+    /// What a person made of it: other text, in the same place. What it would find there nobody has looked at.
+    pub fn replaced_with(&self, command: String) -> Self {
+        Self { command, argv: None, cwd: self.cwd.clone(), env: self.env.clone(), binding: None }
+    }
+
     fn check(&self) -> Result<(), ActionError> {
         if self.command.len() > MAX_COMMAND_BYTES {
             return Err(ActionError::CommandTooLong(self.command.len()));

@@ -154,10 +154,7 @@ impl Answer {
     /// The action an override makes of this one; anything but an Exec takes the words as they are.
     fn replaced_action(&self, action: &Action) -> Option<Action> {
         match (action, &self.replacement) {
-            (Action::Exec(exec), Some(command)) => {
-                let exec = crate::action::Exec { command: command.clone(), argv: None, ..exec.clone() };
-                Some(Action::Exec(exec))
-            }
+            (Action::Exec(exec), Some(command)) => Some(Action::Exec(exec.replaced_with(command.clone()))),
             (Action::Exec(_) | Action::Tool { .. } | Action::Question { .. } | Action::Custom { .. }, _) => None,
         }
     }

@@ -11,7 +11,9 @@ mod history;
 mod keys;
 mod pending;
 mod policy;
+mod run;
 mod show;
+mod trust;
 mod watch;
 
 use std::process::ExitCode;
@@ -40,6 +42,8 @@ pub struct Cli {
 enum Verb {
     /// Run the gate of a data folder
     Serve(Box<serve::Args>),
+    /// Run a command once it is allowed, exactly as it was approved
+    Run(Box<run::Args>),
     /// Ask whether something may be done, and wait for the answer
     Ask(ask::Args),
     /// Say what a command would do; needs no gate
@@ -58,6 +62,10 @@ enum Verb {
     History(history::Args),
     /// List and revoke what earlier answers allow
     Grants(grants::Args),
+    /// Trust a workspace's `.agents/terminal.json` as it is
+    Trust(trust::TrustArgs),
+    /// Take that trust back
+    Untrust(trust::UntrustArgs),
     /// Show, check and change policy
     Policy(policy::Args),
     /// Make, list and revoke keys
@@ -73,6 +81,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let locate = || Locator::from_env(&flags);
     let done = match verb {
         Verb::Serve(args) => return serve::run(*args, locate::local_data(&flags)?),
+        Verb::Run(args) => return run::run(*args, &locate()?),
         Verb::Ask(args) => return ask::run(args, &locate()?),
         Verb::Assess(args) => assess::run(&args),
         Verb::Pending(args) => pending::run(&args, &locate()?),
@@ -82,6 +91,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Watch(args) => return watch::run(&args, &locate()?),
         Verb::History(args) => history::run(&args, &locate()?),
         Verb::Grants(args) => grants::run(&args, &locate()?),
+        Verb::Trust(args) => trust::trust(&args, &locate()?),
+        Verb::Untrust(args) => trust::untrust(&args, &locate()?),
         Verb::Policy(args) => policy::run(&args, &flags),
         Verb::Keys(args) => keys::run(&args, &locate()?),
         Verb::Audit(args) => audit::run(&args, &flags),

@@ -1,0 +1,106 @@
+//! A workspace and its `.agents/terminal.json`: finding it, reading it with suspicion, and writing what the gate says
+//! should be in it.
+
+use std::fs::{self, File};
+use std::io::{Read, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use countersign_model::MAX_TERMINAL_FILE;
+use rustix::fs::{FlockOperation, flock};
+
+use crate::client::{Request, encode};
+use crate::exit::Usage;
+use crate::locate::Caller;
+
+const FOLDER: &str = ".agents";
+const FILE: &str = "terminal.json";
+
+#[derive(Debug)]
+pub struct Workspace {
+    /// Without links.
+    pub path: String,
+    /// The text of its file; text that means nothing where the file is there and cannot be taken as it is.
+    pub file: Option<String>,
+}
+
+impl Workspace {
+    /// The named folder, else the nearest one around `here` that has a file of its own.
+    pub fn find(named: Option<&Path>, here: &Path) -> anyhow::Result<Option<Self>> {
+        if let Some(named) = named {
+            return Self::at(named).map(Some);
+        }
+        let here = fs::canonicalize(here).with_context(|| format!("there is no directory `{}`", here.display()))?;
+        let found = here.ancestors().find(|folder| folder.join(FOLDER).join(FILE).symlink_metadata().is_ok());
+        found.map(Self::at).transpose()
+    }
+
+    pub fn at(folder: &Path) -> anyhow::Result<Self> {
+        let real = fs::canonicalize(folder)
+            .map_err(|error| Usage(format!("the workspace `{}` cannot be used: {error}", folder.display())))?;
+        if !real.is_dir() {
+            return Err(Usage(format!("the workspace `{}` is not a directory", folder.display())).into());
+        }
+        let path = real.to_str().ok_or_else(|| Usage("the workspace's path is not valid text; rename it".into()))?;
+        Ok(Self { file: read(&real), path: path.to_owned() })
+    }
+
+    /// The file as it must be for a person to trust it.
+    pub fn trustworthy(&self) -> anyhow::Result<&str> {
+        let place = Path::new(&self.path).join(FOLDER).join(FILE);
+        let text = self.file.as_deref().ok_or_else(|| Usage(format!("there is no `{}` to trust", place.display())))?;
+        let read = countersign_model::TerminalFile::parse(text);
+        match read.problems.first() {
+            None => Ok(text),
+            Some(problem) => {
+                let place = format!("`{}`, line {}", place.display(), problem.line);
+                Err(Usage(format!("{place}: {}; nothing is trusted", problem.message)).into())
+            }
+        }
+    }
+}
+
+/// Whoever may write the file decides what is in it: one that belongs to somebody else, is no plain file, or is too
+/// long is taken for one that says nothing sensible.
+fn read(workspace: &Path) -> Option<String> {
+    let path = workspace.join(FOLDER).join(FILE);
+    let Ok(about) = path.symlink_metadata() else { return None };
+    let own = [0, rustix::process::geteuid().as_raw()].contains(&about.uid());
+    let fits = about.len() <= MAX_TERMINAL_FILE as u64;
+    if !own || !about.is_file() || !fits {
+        return Some(String::new());
+    }
+    let mut bytes = Vec::new();
+    let limit = MAX_TERMINAL_FILE as u64 + 1;
+    let taken = File::open(&path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
+    // Replacement characters make it another text than any that was trusted.
+    Some(taken.map(|_| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default())
+}
+
+/// Writes what the gate trusts for this workspace, under a lock: of two writers at once the later one writes what holds
+/// both entries.
+pub fn write_trusted(caller: &Caller, workspace: &str) -> anyhow::Result<()> {
+    let folder = Path::new(workspace).join(FOLDER);
+    fs::create_dir_all(&folder).with_context(|| format!("`{}` cannot be made", folder.display()))?;
+    let lock = File::create(folder.join(".terminal.lock")).context("the workspace's lock cannot be made")?;
+    flock(&lock, FlockOperation::LockExclusive).context("the workspace's lock cannot be taken")?;
+    #[derive(serde::Deserialize)]
+    struct Trusted {
+        text: String,
+    }
+    let trusted: Trusted = caller.call(Request::get(format!("/v1/trusts/file?workspace={}", encode(workspace))))?;
+    replace(&folder.join(FILE), &trusted.text)
+}
+
+fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
+    let mut beside = PathBuf::from(path);
+    beside.set_extension(format!("json.{}", std::process::id()));
+    let write = || {
+        let mut file = File::create(&beside)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().with_context(|| format!("`{}` cannot be written", path.display()))
+}

@@ -1,0 +1,376 @@
+//! `countersign run`: what is approved runs, exactly; everything else does not.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{Events, Gate};
+
+const NOT_APPROVED: &str = "Error: Command was not approved (rejected or timed out).";
+
+struct Place {
+    gate: Gate,
+    ann: String,
+    folder: tempfile::TempDir,
+}
+
+fn place() -> Place {
+    let gate = Gate::start();
+    let ann = gate.key("approver", "ann");
+    Place { gate, ann, folder: tempfile::tempdir().unwrap() }
+}
+
+impl Place {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.gate.command(&[&["run"], words].concat());
+        command.current_dir(self.folder.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    /// Starts it and answers the id of what it asks.
+    fn asking(&self, words: &[&str]) -> (Child, String) {
+        let mut events = Events::open(&self.gate, &self.ann, None);
+        let child = self.command(words).spawn().unwrap();
+        loop {
+            let event = events.next().unwrap();
+            if event["type"] == "requested" {
+                return (child, event["approval_id"].as_str().unwrap().to_owned());
+            }
+        }
+    }
+
+    fn decide(&self, id: &str, body: &Value) -> crate::support::Answer {
+        self.gate.post(&self.ann, &format!("/v1/approvals/{id}/decision"), body)
+    }
+
+    fn terminal_file(&self, text: &str) {
+        std::fs::create_dir_all(self.path(".agents")).unwrap();
+        std::fs::write(self.path(".agents/terminal.json"), text).unwrap();
+    }
+
+    fn trust(&self) -> Output {
+        self.gate.command(&["trust", self.folder.path().to_str().unwrap()]).output().unwrap()
+    }
+
+    fn record(&self, id: &str) -> Value {
+        self.gate.get(&self.ann, &format!("/v1/approvals/{id}")).expect(200)
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn last_line(output: &Output) -> Value {
+    serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+#[test]
+fn what_policy_allows_runs_with_its_own_streams_and_code() {
+    let place = place();
+    let mut child = place.command(&["-c", "cat; ls nothing-here"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"a\x00\xffb").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((code(&output), output.stdout.as_slice()), (2, &b"a\x00\xffb"[..]), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("nothing-here"));
+}
+
+#[test]
+fn a_yes_runs_it_once_and_its_end_is_on_the_record() {
+    let place = place();
+    let (child, id) = place.asking(&["--json", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]);
+    place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
+    let output = child.wait_with_output().unwrap();
+    let told = last_line(&output);
+    assert_eq!(
+        (
+            &told["exitCode"],
+            &told["stdout"],
+            &told["stderr"],
+            &told["timedOut"],
+            &told["truncated"],
+            &told["approvalId"]
+        ),
+        (&json!(7), &json!("out\n"), &json!("err\n"), &json!(false), &json!(false), &json!(id))
+    );
+    assert_eq!(code(&output), 7);
+    assert_eq!(place.record(&id)["run"], json!({"exit": 7}));
+    let verified = place.gate.command(&["audit", "verify"]).output().unwrap();
+    assert!(verified.status.success(), "{}", text(&verified.stderr));
+    // The permit is used: nobody takes it a second time.
+    let again = place.gate.call("POST", &format!("/v1/approvals/{id}/consume"), "", None);
+    assert!(again.status == 401 || again.status == 409, "{}", again.text);
+}
+
+#[test]
+fn a_no_and_silence_are_one_error_line_and_nothing_ran() {
+    let place = place();
+    let (child, id) = place.asking(&["--json", "-c", "touch ran"]);
+    place.decide(&id, &json!({"decision": "deny", "note": "not now"})).expect(200);
+    let refused = child.wait_with_output().unwrap();
+    assert_eq!((code(&refused), &last_line(&refused)["error"]), (77, &json!(NOT_APPROVED)));
+    assert_eq!((&last_line(&refused)["cause"], &last_line(&refused)["exitCode"]), (&json!("rejected"), &json!(null)));
+    let silent = place.run(&["--ask-timeout", "1", "-c", "touch ran"]);
+    assert_eq!(code(&silent), 75);
+    assert!(text(&silent.stderr).contains(NOT_APPROVED), "{}", text(&silent.stderr));
+    assert!(!place.path("ran").exists());
+}
+
+#[test]
+fn what_is_no_command_or_in_no_place_is_not_asked() {
+    let place = place();
+    for (words, expected) in [
+        (&["-c", ""][..], 64),
+        (&["-c", " \n"], 64),
+        (&["--cwd", "/nowhere/at/all", "--", "true"], 64),
+        (&["--workspace", ".", "--cwd", "/", "--", "true"], 77),
+        (&["--env", "LD_PRELOAD=/tmp/x.so", "--", "true"], 77),
+        (&["--env", "BASH_ENV=/tmp/x", "-c", "true"], 77),
+        (&["--env", "GIT_SSH_COMMAND=x", "--", "git", "status"], 77),
+        (&["--", "no-such-program-here"], 127),
+    ] {
+        let output = place.run(words);
+        assert_eq!(code(&output), expected, "{words:?}: {}", text(&output.stderr));
+    }
+    let long = "x".repeat(120 * 1024);
+    assert_eq!(code(&place.run(&["-c", &long])), 77);
+    assert_eq!(place.gate.get(&place.ann, "/v1/approvals").expect(200)["approvals"], json!([]));
+}
+
+#[test]
+fn threat_15_a_script_edited_after_the_yes_does_not_run() {
+    let place = place();
+    let script = place.path("deploy.sh");
+    std::fs::write(&script, "#!/bin/sh\ntouch ran\n").unwrap();
+    let run = |change: &dyn Fn()| {
+        let (child, id) = place.asking(&["--json", "-c", "sh ./deploy.sh"]);
+        change();
+        place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
+        (child.wait_with_output().unwrap(), id)
+    };
+    let (output, id) = run(&|| std::fs::write(&script, "#!/bin/sh\ntouch ran; touch more\n").unwrap());
+    assert_eq!((code(&output), &last_line(&output)["cause"]), (77, &json!("changed_since_approval")));
+    assert!(last_line(&output)["error"].as_str().unwrap().contains("deploy.sh"));
+    assert!(place.record(&id)["run"]["changed"][0].as_str().unwrap().contains("deploy.sh"));
+    assert!(!place.path("ran").exists() && !place.path("more").exists());
+    let (output, _) = run(&|| ());
+    assert_eq!(code(&output), 0, "{}", text(&output.stdout));
+    assert!(place.path("ran").exists());
+}
+
+#[test]
+fn an_override_runs_in_place_of_what_was_asked() {
+    let place = place();
+    let (child, id) = place.asking(&["-c", "touch asked"]);
+    place.decide(&id, &json!({"decision": "allow-once", "override": "touch changed"})).expect(200);
+    assert_eq!(code(&child.wait_with_output().unwrap()), 0);
+    assert!(place.path("changed").exists() && !place.path("asked").exists());
+}
+
+#[test]
+fn a_workspaces_file_counts_as_far_as_it_is_trusted() {
+    let place = place();
+    let off = r#"{"requireCommandConfirmation": false, "commandBlacklist": ["touch forbidden"]}"#;
+    place.terminal_file(off);
+    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch a"])), 75, "an untrusted file turns nothing off");
+    assert!(place.trust().status.success());
+    assert_eq!(code(&place.run(&["-c", "touch a"])), 0);
+    let black = place.run(&["--json", "-c", "true && touch forbidden"]);
+    assert_eq!((code(&black), &last_line(&black)["cause"]), (77, &json!("blacklisted")));
+    place.terminal_file(&off.replace("false", "false "));
+    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch b"])), 75, "other bytes are another file");
+    place.terminal_file(r#"{"commandWhitelist": ["touch"]}"#);
+    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch b"])), 75);
+    assert!(place.trust().status.success());
+    assert_eq!(code(&place.run(&["-c", "touch b"])), 0);
+    let untrust = place.gate.command(&["untrust", place.folder.path().to_str().unwrap()]).output().unwrap();
+    assert!(untrust.status.success(), "{}", text(&untrust.stderr));
+    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch c"])), 75);
+    assert!(place.path("a").exists() && place.path("b").exists() && !place.path("c").exists());
+}
+
+#[test]
+fn a_broken_file_is_told_with_its_line_and_cannot_be_trusted() {
+    let place = place();
+    place.terminal_file("{\n\"commandTimeoutSeconds\": 1\n}");
+    let refused = place.trust();
+    assert!(!refused.status.success() && text(&refused.stderr).contains("line 2"), "{}", text(&refused.stderr));
+    let output = place.run(&["-c", "ls"]);
+    assert!(code(&output) == 0 && text(&output.stderr).contains("line 2"), "{}", text(&output.stderr));
+    for broken in ["{\"commandWhitelist\":[\"touch\"],", "\u{0}", ""] {
+        place.terminal_file(broken);
+        assert!(!place.trust().status.success(), "{broken:?}");
+        assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch x"])), 75);
+    }
+    place.terminal_file(&format!("{{\"commandWhitelist\":[\"touch\"]}}{}", " ".repeat(10 * 1024 * 1024)));
+    assert!(!place.trust().status.success());
+    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch x"])), 75);
+    assert!(!place.path("x").exists());
+}
+
+#[test]
+fn remembering_writes_the_file_and_trusts_it_and_two_at_once_lose_nothing() {
+    let place = place();
+    place.terminal_file(r#"{"commandBlacklist": ["rm"]}"#);
+    let remember = json!({"decision": "allow-once", "remember": true});
+    let (child, id) = place.asking(&["--", "touch", "a"]);
+    place.decide(&id, &remember).expect_error(422, "grant_refused");
+    place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
+    assert_eq!(code(&child.wait_with_output().unwrap()), 0);
+    assert!(place.trust().status.success());
+    let (first, first_id) = place.asking(&["--", "touch", "b"]);
+    let (second, second_id) = place.asking(&["--", "touch", "c"]);
+    for id in [&first_id, &second_id] {
+        place.decide(id, &remember).expect(200);
+    }
+    for child in [first, second] {
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    }
+    let file: Value = serde_json::from_slice(&std::fs::read(place.path(".agents/terminal.json")).unwrap()).unwrap();
+    assert_eq!(file, json!({"commandBlacklist": ["rm"], "commandWhitelist": ["touch b", "touch c"]}));
+    for word in ["b", "c"] {
+        assert_eq!(code(&place.run(&["--", "touch", word])), 0, "remembered, and the file is trusted as it is now");
+    }
+    assert_eq!(code(&place.run(&["--ask-timeout", "1", "--", "touch", "d"])), 75);
+}
+
+#[test]
+fn a_gate_that_goes_away_means_nothing_ran() {
+    let mut place = place();
+    let (child, _) = place.asking(&["--ask-timeout", "2", "-c", "touch ran"]);
+    place.gate.kill();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(code(&output), 69, "{}", text(&output.stderr));
+    assert!(!place.path("ran").exists());
+}
+
+#[test]
+fn a_gate_that_comes_back_is_asked_on() {
+    let mut place = place();
+    let (child, id) = place.asking(&["--ask-timeout", "60", "-c", "touch ran"]);
+    place.gate.restart();
+    place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    assert!(place.path("ran").exists());
+}
+
+/// Runs the words in a terminal of its own and answers what types keys there and what is on its screen.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    fn start(place: &Place, words: &str) -> Self {
+        let socket = format!(
+            "countersign-{}-{}",
+            std::process::id(),
+            place.folder.path().file_name().unwrap().to_string_lossy()
+        );
+        let terminal = Self { socket };
+        let data = place.gate.data.display();
+        let line = format!("COUNTERSIGN_DATA={data} {} run {words}; echo code $?; sleep 600", crate::support::BINARY);
+        let folder = place.folder.path().to_str().unwrap();
+        terminal.tmux(&["new-session", "-d", "-x", "120", "-y", "40", "-c", folder, &line]);
+        terminal
+    }
+
+    fn tmux(&self, words: &[&str]) -> String {
+        let output = Command::new("tmux").args(["-L", &self.socket, "-f", "/dev/null"]).args(words).output().unwrap();
+        text(&output.stdout)
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    /// Waits until this is on the screen.
+    fn shows(&self, wanted: &str) -> String {
+        loop {
+            let screen = self.tmux(&["capture-pane", "-p"]);
+            if screen.contains(wanted) {
+                return screen;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+#[test]
+fn a_person_at_the_terminal_answers_there() {
+    let place = place();
+    let terminal = Terminal::start(&place, "-c 'touch allowed'");
+    let screen = terminal.shows("[a] allow once");
+    assert!(screen.contains("touch allowed"), "{screen}");
+    terminal.keys(&["a"]);
+    terminal.shows("code 0");
+    assert!(place.path("allowed").exists());
+    drop(terminal);
+    let terminal = Terminal::start(&place, "-c 'touch refused'");
+    terminal.shows("[a] allow once");
+    terminal.keys(&["d"]);
+    terminal.shows("why not");
+    terminal.keys(&["not", "Space", "today", "Enter"]);
+    let screen = terminal.shows("code 77");
+    assert!(screen.contains(NOT_APPROVED), "{screen}");
+    let listed = place.gate.get(&place.ann, "/v1/approvals?status=denied").expect(200);
+    assert_eq!(listed["approvals"][0]["decision"]["note"], "not today");
+}
+
+#[test]
+fn always_shows_its_entry_first_and_an_edit_runs_instead() {
+    let place = place();
+    let terminal = Terminal::start(&place, "-- touch x");
+    terminal.shows("[a] allow once");
+    terminal.keys(&["A"]);
+    terminal.shows("allow `touch x` from now on?");
+    terminal.keys(&["yes", "Enter"]);
+    terminal.shows("code 0");
+    assert_eq!(code(&place.run(&["--", "touch", "x"])), 0, "covered from now on");
+    drop(terminal);
+    let terminal = Terminal::start(&place, "-c 'touch one'");
+    terminal.shows("[a] allow once");
+    terminal.keys(&["e"]);
+    terminal.shows("run this instead");
+    terminal.keys(&["BSpace", "BSpace", "BSpace", "two", "Enter"]);
+    terminal.shows("code 0");
+    assert!(place.path("two").exists() && !place.path("one").exists());
+}
+
+#[test]
+fn an_answer_from_elsewhere_takes_the_prompt_away() {
+    let place = place();
+    let mut events = Events::open(&place.gate, &place.ann, None);
+    let terminal = Terminal::start(&place, "-c 'touch elsewhere'");
+    terminal.shows("[a] allow once");
+    let id = loop {
+        let event = events.next().unwrap();
+        if event["type"] == "requested" {
+            break event["approval_id"].as_str().unwrap().to_owned();
+        }
+    };
+    place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
+    terminal.shows("code 0");
+    assert!(Path::new(&place.path("elsewhere")).exists());
+}
