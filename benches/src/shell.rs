@@ -129,7 +129,9 @@ fn under_valgrind(args: &Args, passes: u32) -> anyhow::Result<u64> {
         .context("cannot start valgrind, which `--callgrind` needs")?;
     let told = String::from_utf8_lossy(&output.stderr);
     let count = told.lines().find_map(|line| line.split_once("refs:")).map(|(_, count)| count.trim().replace(',', ""));
-    count.and_then(|count| count.parse().ok()).with_context(|| format!("valgrind told no count of instructions: {told}"))
+    count
+        .and_then(|count| count.parse().ok())
+        .with_context(|| format!("valgrind told no count of instructions: {told}"))
 }
 
 /// The commands of a folder; of the samples beside the engine's own tests when there is none.

@@ -3,6 +3,8 @@
 #[path = "../src/effect.rs"]
 #[allow(dead_code, reason = "the build script reads rules and judges nothing")]
 mod effect;
+#[path = "effects.rs"]
+mod effects;
 #[path = "../src/danger/format.rs"]
 #[allow(dead_code, reason = "the build script reads rules and judges nothing")]
 mod format;
@@ -12,8 +14,6 @@ mod rule;
 #[path = "../src/danger/words.rs"]
 #[allow(dead_code, reason = "the build script reads rules and judges nothing")]
 mod words;
-#[path = "effects.rs"]
-mod effects;
 
 use format::{File, Place};
 use rule::{Condition, Does, Program, Rule, Speaks, Text};
@@ -100,6 +100,20 @@ fn tables(all: &File, compiled: &[Rule]) -> Result<String, Box<dyn std::error::E
             if rows.entry(name).or_default().program.replace(number).is_some() {
                 return Err(format!("program `{name}` is described twice").into());
             }
+        }
+    }
+    // What is said of `python` is said of `python3`, and found under either name at once.
+    let names: Vec<&str> = rows.keys().copied().collect();
+    for name in names {
+        for relative in rule::family(name).iter().flatten() {
+            let Some((program, rules)) = rows.get(relative.as_ref()).map(|row| (row.program, row.rules.clone())) else {
+                continue;
+            };
+            let row = rows.entry(name).or_default();
+            row.program = row.program.or(program);
+            row.rules.extend(rules);
+            row.rules.sort_unstable();
+            row.rules.dedup();
         }
     }
     let effects = effects::read()?;

@@ -19,9 +19,9 @@ mod shells;
 mod sql;
 mod table;
 mod test;
-mod words;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use crate::command::Simple;
 use crate::effect;
@@ -30,11 +30,12 @@ use crate::word::Span;
 use facts::Facts;
 pub use format::RuleError;
 use format::{File, Place};
-pub use rule::Rule;
 pub use rule::Does;
-pub use table::said;
+pub use rule::Rule;
 use rule::{Program, Speaks};
 use std::collections::HashMap;
+use table::Row;
+pub use table::said;
 
 /// What is known about where commands run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,12 +100,7 @@ pub struct Judged {
 
 /// Judges all commands of a text, each by itself and then together, with a user's own rules beside the built-in ones.
 /// What a command does otherwise is told of those that are `asked` about.
-pub fn judge(
-    all: &[Simple],
-    scope: &Scope<'_>,
-    own: Option<&Rules>,
-    asked: impl Fn(usize) -> bool,
-) -> Judged {
+pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Rules>, asked: impl Fn(usize) -> bool) -> Judged {
     let mut judged = Judged::default();
     facts::with_facts(all, own, |facts| {
         let known = |(index, facts)| if asked(index) { does::known(facts) } else { None };
@@ -125,11 +121,7 @@ pub fn judge(
 }
 
 fn find_program(name: &str) -> Option<&'static Program> {
-    table::program(name).or_else(|| family_program(name))
-}
-
-fn family_program(name: &str) -> Option<&'static Program> {
-    table::family(name).iter().flatten().find_map(|name| table::program(name))
+    table::row(name).and_then(Row::program)
 }
 
 fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Rules>, mut say: impl FnMut(Reason)) {
@@ -142,7 +134,6 @@ fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Rules>, mut say:
             }
         }
     };
-    let family = table::family(facts.name);
     let places = [
         (!facts.assignments.is_empty()).then_some(Place::Assign),
         (!facts.writes.is_empty()).then_some(Place::Writes),
@@ -154,12 +145,7 @@ fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Rules>, mut say:
     }
     if let Some(own) = own {
         try_all(&mut own.of(facts.name));
-    }
-    for name in family.iter().flatten() {
-        if let Some(row) = table::row(name) {
-            try_all(&mut row.rules());
-        }
-        if let Some(own) = own {
+        for name in rule::family(facts.name).iter().flatten() {
             try_all(&mut own.of(name));
         }
     }

@@ -64,7 +64,14 @@ pub(crate) fn input_reason(
     span: Span,
     risk: Risk,
 ) -> Reason {
-    Reason { code: Cow::Borrowed(code), message: message.into(), span, layer: Layer::Input, risk, does: danger::said(code) }
+    Reason {
+        code: Cow::Borrowed(code),
+        message: message.into(),
+        span,
+        layer: Layer::Input,
+        risk,
+        does: danger::said(code),
+    }
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use table::{Check, Denial, Grammar, Operands, Program};
 
 use std::borrow::Cow;
 
-use crate::danger;
 use crate::command::{Redirect, RedirectKind, Simple, Stdin, Target};
+use crate::danger;
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::{Source, Span, Value, Word};
 
@@ -265,8 +265,14 @@ impl Told {
     }
 
     fn each(&mut self, operands: &[Piece<'_>], touch: Touch) {
+        let mut before: Option<&Piece<'_>> = None;
         for piece in operands {
-            self.path(*piece, touch);
+            // The same word again: what was said of the one holds for the other.
+            let again = before.is_some_and(|before| before.text == piece.text && before.word.value == piece.word.value);
+            if !again {
+                self.path(*piece, touch);
+            }
+            before = Some(piece);
         }
     }
 }

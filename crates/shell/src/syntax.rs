@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::danger;
 use crate::command::{Assignment, RedirectKind, Simple, Target};
+use crate::danger;
 use crate::reason::{Layer, Reason, Risk};
 use crate::walk::Constructs;
 use crate::word::{Source, Span, Value, Word};
@@ -36,13 +36,15 @@ mod names {
     include!(concat!(env!("OUT_DIR"), "/env.rs"));
 }
 
-pub(crate) fn reason(
-    code: &'static str,
-    message: impl Into<Cow<'static, str>>,
-    span: Span,
-    risk: Risk,
-) -> Reason {
-    Reason { code: Cow::Borrowed(code), message: message.into(), span, layer: Layer::Syntax, risk, does: danger::said(code) }
+pub(crate) fn reason(code: &'static str, message: impl Into<Cow<'static, str>>, span: Span, risk: Risk) -> Reason {
+    Reason {
+        code: Cow::Borrowed(code),
+        message: message.into(),
+        span,
+        layer: Layer::Syntax,
+        risk,
+        does: danger::said(code),
+    }
 }
 
 pub(crate) fn judge(simple: &Simple, reasons: &mut Vec<Reason>, constructs: &mut Constructs) {

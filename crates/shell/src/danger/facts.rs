@@ -4,10 +4,10 @@
 //! A reader for rules that look for danger: where it is unsure it would rather see an option than miss one. It must not
 //! be used to find a command safe.
 
+use super::Rules;
 use super::rule::Program;
-use super::words::{Dialect, Trait};
 use super::table::{self, Row};
-use super::{Rules, family_program};
+use super::words::{Dialect, Trait};
 use crate::command::{RedirectKind, Simple, Stdin, Target};
 use crate::word::{Span, Value, Word};
 use std::borrow::Cow;
@@ -118,11 +118,10 @@ impl<'a> Facts<'a> {
     fn read(simple: &'a Simple, words: &'a [Piece<'a>], own: Option<&'a Rules>) -> Self {
         let name = words.first().map_or("", |word| base_name(word.text));
         let row = table::row(name);
-        let described = || row.and_then(Row::program).or_else(|| family_program(name));
         let mut facts = Self {
             simple,
             row,
-            program: own.and_then(|own| own.programs.get(name)).or_else(described),
+            program: own.and_then(|own| own.programs.get(name)).or_else(|| row.and_then(Row::program)),
             name,
             words,
             options: Vec::new(),
@@ -230,7 +229,8 @@ impl<'a> Facts<'a> {
         while let Some(letter) = rest.chars().next() {
             let (name, after) = rest.split_at(letter.len_utf8());
             if self.takes(name, 1) {
-                let inside = (!after.is_empty()).then_some(Piece { text: after, word: None, span: piece.span, seen: None });
+                let inside =
+                    (!after.is_empty()).then_some(Piece { text: after, word: None, span: piece.span, seen: None });
                 let value = inside.or(next);
                 self.options.push(Given { name, short: true, value, span: piece.span });
                 return inside.is_none() && next.is_some();

@@ -88,7 +88,8 @@ impl<'a> Path<'a> {
         };
         let (base, rest) = base(text, dynamic);
         let mut path = Self { base, parts: Parts::default(), escapes: false, text, heads: Heads::NONE };
-        for part in rest.split('/') {
+        let mut rest = Some(rest);
+        while let Some(part) = next_part(&mut rest) {
             match part {
                 "" | "." => {}
                 ".." => {
@@ -130,8 +131,15 @@ impl<'a> Path<'a> {
     /// Whether its last part is one of the names of a test `name`; a pattern such as `*.json` names no file.
     pub fn is_named(&self, test: &Test) -> bool {
         let name = self.name();
-        let vague = name.find(['*', '?', '[']).is_some_and(|at| at < 2);
-        test.heads.meet(Heads::of(name)) && !vague && test.words.iter().any(|entry| fits(entry, name))
+        let vague = name.bytes().take(2).any(|byte| matches!(byte, b'*' | b'?' | b'['));
+        if !test.heads.meet(Heads::of(name)) || vague {
+            return false;
+        }
+        let plain = !is_pattern(name);
+        test.words.iter().any(|entry| match entry.strip_prefix('*') {
+            Some(end) if plain && !is_pattern(end) => name.ends_with(end),
+            _ => fits(entry, name),
+        })
     }
 
     /// Whether it is, or lies below, one of the places of a test `under`.
@@ -330,7 +338,25 @@ fn begins(parts: &[&str], entry: &str) -> bool {
         return false;
     }
     let mut parts = parts.iter();
-    entry.split('/').filter(|part| !part.is_empty()).all(|wanted| parts.next().is_some_and(|part| fits(wanted, part)))
+    let mut rest = Some(entry);
+    while let Some(wanted) = next_part(&mut rest) {
+        if !wanted.is_empty() && !parts.next().is_some_and(|part| fits(wanted, part)) {
+            return false;
+        }
+    }
+    true
+}
+
+/// What stands before the next slash. Parts are short: looking byte by byte is faster than a search that is prepared.
+fn next_part<'a>(rest: &mut Option<&'a str>) -> Option<&'a str> {
+    let text = (*rest)?;
+    let Some(slash) = text.bytes().position(|byte| byte == b'/') else { return rest.take() };
+    *rest = text.get(slash + 1..);
+    text.get(..slash)
+}
+
+fn is_pattern(text: &str) -> bool {
+    text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'['))
 }
 
 /// Whether a name and a pattern could be the same file; either side may hold `*` and `?`.
@@ -344,12 +370,11 @@ pub fn fits(wanted: &str, part: &str) -> bool {
     if wanted == part {
         return true;
     }
-    let pattern = |text: &str| text.contains(['*', '?', '[']);
     // A pattern does not reach names that start with a dot, unless it says so.
     if part.starts_with(['*', '?', '[']) && wanted.starts_with('.') {
         return false;
     }
-    match (pattern(wanted), pattern(part)) {
+    match (is_pattern(wanted), is_pattern(part)) {
         (true, false) => glob(wanted.as_bytes(), part.as_bytes()),
         (false, true) => glob(part.as_bytes(), wanted.as_bytes()),
         // Two patterns: what is constant at their starts and at their ends decides.

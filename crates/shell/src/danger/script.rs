@@ -138,14 +138,18 @@ fn secrets_sent(all: &[Facts<'_>]) -> Option<Span> {
     }
     let substituted = secret().any(|facts| facts.simple.place.substitution);
     all.iter().filter(|facts| facts.has_trait(Trait::Sends)).find_map(|facts| {
-        if matches!(&facts.simple.stdin, Stdin::Pipe(from) if from.iter().any(|name| tellers.contains(base_name(name)))) {
+        if matches!(&facts.simple.stdin, Stdin::Pipe(from) if from.iter().any(|name| tellers.contains(base_name(name))))
+        {
             return Some(facts.start());
         }
         if !substituted {
             return None;
         }
         let carries = |piece: &&Piece<'_>| match piece.word.map(|word| &word.value) {
-            Some(Value::Dynamic(dynamic)) => dynamic.sources.iter().any(|source| matches!(source, Source::Output | Source::BoundedOutput | Source::Process)),
+            Some(Value::Dynamic(dynamic)) => dynamic
+                .sources
+                .iter()
+                .any(|source| matches!(source, Source::Output | Source::BoundedOutput | Source::Process)),
             _ => false,
         };
         facts.words.iter().skip(1).find(carries).map(|piece| piece.span)

@@ -25,27 +25,20 @@ fn one(test: &Test, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
         Kind::Is => test.heads.meet(first(text)) && words.any(|word: &str| text == word),
         Kind::Starts => test.heads.meet(first(text)) && words.any(|word| text.starts_with(word)),
         Kind::Ends => words.any(|word| text.ends_with(word)),
-        Kind::Has => words.any(|word| text.contains(word)),
-        Kind::Token => words.any(|word| code::has_token(text, word)),
+        Kind::Has => words.any(|word| word.len() <= text.len() && text.contains(word)),
+        Kind::Token => words.any(|word| word.len() <= text.len() && code::has_token(text, word)),
         Kind::IgnoreCase => words.any(|word| text.eq_ignore_ascii_case(word)),
-        Kind::Under => {
-            is_path(text) && Path::read(piece).is_under_one(test)
-        }
+        Kind::Under => is_path(text) && Path::read(piece).is_under_one(test),
         Kind::Name => is_path(text) && Path::read(piece).is_named(test),
         Kind::Outside => piece.once(Question::Outside, || Path::read(piece).is_outside(scope)),
-        Kind::RootOrHome => {
-            piece.once(Question::RootOrHome, || is_path(text) && Path::read(piece).is_root_or_home())
-        }
+        Kind::RootOrHome => piece.once(Question::RootOrHome, || is_path(text) && Path::read(piece).is_root_or_home()),
         Kind::System => piece.once(Question::System, || is_path(text) && Path::read(piece).is_system()),
         Kind::Device => piece.once(Question::Device, || is_path(text) && Path::read(piece).is_device()),
-        Kind::GitInternal => {
-            piece.once(Question::GitInternal, || is_path(text) && Path::read(piece).is_git_internal())
-        }
+        Kind::GitInternal => piece.once(Question::GitInternal, || is_path(text) && Path::read(piece).is_git_internal()),
         Kind::Secret => is_secret(piece),
         Kind::Private => is_private(piece),
-        Kind::UploadsPrivate => {
-            uploaded(text).is_some_and(|path| is_private(&Piece { text: path, word: None, span: piece.span, seen: None }))
-        }
+        Kind::UploadsPrivate => uploaded(text)
+            .is_some_and(|path| is_private(&Piece { text: path, word: None, span: piece.span, seen: None })),
         Kind::Temporary => piece.once(Question::Temporary, || is_path(text) && Path::read(piece).is_temporary()),
         Kind::SearchPath => is_hijacked_path(if is_dynamic(piece) { text.trim_end_matches(':') } else { text }),
         Kind::Url => is_url(text),

@@ -26,7 +26,7 @@ use env::Env;
 /// Wrappers inside wrappers.
 pub(crate) const MAX_NESTING: usize = 8;
 /// What one text may unfold into: over what anybody would read.
-const MAX_COMMANDS: usize = 2_000;
+const MAX_COMMANDS: usize = 512;
 
 /// What walking a text gives.
 #[derive(Debug, Default)]
@@ -132,8 +132,7 @@ pub(crate) fn walk(text: &str) -> Walk {
         carrier: None,
         positional: None,
     };
-    let mut walker =
-        Walker { text, env: Env::default(), frame, functions: Vec::new(), out: Walk::default() };
+    let mut walker = Walker { text, env: Env::default(), frame, functions: Vec::new(), out: Walk::default() };
     let parsed = parse::parse(text, 0);
     walker.out.empty = parsed.list.items.is_empty() && parsed.fault.is_none();
     walker.parsed(&parsed);
@@ -179,8 +178,10 @@ impl Walker<'_> {
         span: Span,
         risk: Risk,
     ) {
-        let layer = if matches!(code, "unparsable" | "too_deep" | "too_many_commands") { Layer::Input } else { Layer::Syntax };
-        let reason = Reason { code: Cow::Borrowed(code), message: message.into(), span, layer, risk, does: danger::said(code) };
+        let layer =
+            if matches!(code, "unparsable" | "too_deep" | "too_many_commands") { Layer::Input } else { Layer::Syntax };
+        let reason =
+            Reason { code: Cow::Borrowed(code), message: message.into(), span, layer, risk, does: danger::said(code) };
         self.out.findings.push(Finding { reason, simple });
     }
 
