@@ -40,8 +40,10 @@ pub fn generate() -> Result<(), Box<dyn std::error::Error>> {
     for path in files {
         let file =
             File::parse(&std::fs::read_to_string(&path)?).map_err(|error| format!("{}: {error}", path.display()))?;
-        if let Some(twice) = file.rules.iter().find(|new| all.rules.iter().any(|old| old.id == new.id)) {
-            return Err(format!("{}: rule `{}` is there twice", path.display(), twice.id).into());
+        if let Some(twice) =
+            file.rules.iter().find(|new| all.rules.iter().any(|old| old.id.get_ref() == new.id.get_ref()))
+        {
+            return Err(format!("{}: rule `{}` is there twice", path.display(), twice.id.get_ref()).into());
         }
         compiled.extend(file.compile());
         all.rules.extend(file.rules);

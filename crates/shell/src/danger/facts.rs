@@ -121,7 +121,7 @@ impl<'a> Facts<'a> {
         let mut facts = Self {
             simple,
             row,
-            program: own.and_then(|own| own.programs.get(name)).or_else(|| row.and_then(Row::program)),
+            program: own.and_then(|own| own.program(name)).or_else(|| row.and_then(Row::program)),
             name,
             words,
             options: Vec::new(),

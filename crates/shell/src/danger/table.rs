@@ -53,3 +53,7 @@ pub fn at(place: Place) -> impl Iterator<Item = &'static Rule> {
         Place::Script => SCRIPT,
     })
 }
+
+pub fn has_rule(id: &str) -> bool {
+    RULES.iter().any(|rule| rule.id == id)
+}
