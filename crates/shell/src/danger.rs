@@ -7,11 +7,14 @@
 mod checks;
 mod code;
 mod does;
+#[cfg(test)]
+mod does_tests;
 mod facts;
 mod format;
 mod matcher;
 mod modes;
 mod own;
+mod parts;
 mod paths;
 mod rule;
 mod script;

@@ -2,6 +2,7 @@
 
 use super::Scope;
 use super::facts::Piece;
+use super::parts::Parts;
 use super::words::{Heads, Test};
 use crate::word::{Dynamic, Source, Value};
 
@@ -26,55 +27,6 @@ pub struct Path<'a> {
     text: &'a str,
     /// What the parts begin with: most entries are out at once.
     heads: Heads,
-}
-
-/// How many parts nearly every path has at most.
-const FEW: usize = 12;
-
-/// The parts of a path; no memory is asked for while they are few.
-#[derive(Debug, Default)]
-pub struct Parts<'a> {
-    few: [&'a str; FEW],
-    /// Used of `few`, from the first that is not skipped.
-    len: usize,
-    skipped: usize,
-    /// All of them, once they are many.
-    many: Vec<&'a str>,
-}
-
-impl<'a> Parts<'a> {
-    fn push(&mut self, part: &'a str) {
-        match self.few.get_mut(self.len) {
-            Some(place) if self.many.is_empty() => {
-                *place = part;
-                self.len += 1;
-            }
-            _ => {
-                if self.many.is_empty() {
-                    self.many.extend(self.few);
-                    self.len = 0;
-                }
-                self.many.push(part);
-            }
-        }
-    }
-
-    fn pop(&mut self) -> Option<&'a str> {
-        if let Some(part) = self.many.pop() {
-            return Some(part);
-        }
-        self.len = self.len.checked_sub(1)?;
-        self.few.get(self.len).copied()
-    }
-}
-
-impl<'a> std::ops::Deref for Parts<'a> {
-    type Target = [&'a str];
-
-    fn deref(&self) -> &[&'a str] {
-        let all = if self.many.is_empty() { self.few.get(..self.len).unwrap_or_default() } else { &self.many };
-        all.get(self.skipped..).unwrap_or_default()
-    }
 }
 
 const NONE: &str = "";
@@ -121,7 +73,7 @@ impl<'a> Path<'a> {
             _ => return,
         };
         self.base = Base::Home;
-        self.parts.skipped = inside;
+        self.parts.skip(inside);
     }
 
     pub fn name(&self) -> &'a str {

@@ -199,3 +199,23 @@ fn long_words_take_no_long_time() {
     }
     assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
 }
+
+#[test]
+fn what_is_dangerous_to_read_is_never_safe_to_read() {
+    let words = super::table::SECRET_NAMES.words.iter().chain(super::table::SECRET_PLACES.words.iter());
+    let open: Vec<_> =
+        words.map(|word| word.replace('*', "x")).filter(|path| crate::safe::sensitive(path).is_none()).collect();
+    assert!(open.is_empty(), "{open:?}");
+}
+
+/// Commands past the limit were once left out without a word.
+#[test]
+fn more_commands_than_anybody_reads_are_dangerous() {
+    for text in [format!("{}rm -rf /", "ls;".repeat(5000)), "sh -c 'ls;ls';".repeat(1000), "(ls);".repeat(3000)] {
+        let assessment = assess(&text, &Options::default());
+        assert_eq!(assessment.risk, crate::reason::Risk::Dangerous);
+        assert!(!assessment.coverable);
+        assert!(assessment.reasons.iter().any(|reason| reason.code == "too_many_commands"));
+    }
+    assert_eq!(assess(&"ls;".repeat(500), &Options::default()).risk, crate::reason::Risk::Safe);
+}
