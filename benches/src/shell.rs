@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     print_machine();
-    say(&format!("{} commands, {} rounds", commands.len(), args.rounds));
+    say(format!("{} commands, {} rounds", commands.len(), args.rounds));
     let mut times = corpus(&commands, args.rounds)?;
     times.sort_unstable();
     let at = |permille: usize| times.get((times.len() - 1) * permille / 1000).copied().unwrap_or_default();
@@ -90,7 +90,7 @@ fn hostile_lines(slowest: usize) -> anyhow::Result<()> {
 }
 
 fn once(command: &str) {
-    std::hint::black_box(assess(std::hint::black_box(command), &Options::default()));
+    let _ = std::hint::black_box(assess(std::hint::black_box(command), &Options::default()));
 }
 
 /// The fastest time of each command: what others do on the machine only ever adds.

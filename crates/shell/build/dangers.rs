@@ -40,8 +40,10 @@ pub fn generate() -> Result<(), Box<dyn std::error::Error>> {
     for path in files {
         let file =
             File::parse(&std::fs::read_to_string(&path)?).map_err(|error| format!("{}: {error}", path.display()))?;
-        if let Some(twice) = file.rules.iter().find(|new| all.rules.iter().any(|old| old.id == new.id)) {
-            return Err(format!("{}: rule `{}` is there twice", path.display(), twice.id).into());
+        if let Some(twice) =
+            file.rules.iter().find(|new| all.rules.iter().any(|old| old.id.get_ref() == new.id.get_ref()))
+        {
+            return Err(format!("{}: rule `{}` is there twice", path.display(), twice.id.get_ref()).into());
         }
         compiled.extend(file.compile());
         all.rules.extend(file.rules);
@@ -100,6 +102,20 @@ fn tables(all: &File, compiled: &[Rule]) -> Result<String, Box<dyn std::error::E
             if rows.entry(name).or_default().program.replace(number).is_some() {
                 return Err(format!("program `{name}` is described twice").into());
             }
+        }
+    }
+    // What is said of `python` is said of `python3`, and found under either name at once.
+    let names: Vec<&str> = rows.keys().copied().collect();
+    for name in names {
+        for relative in rule::family(name).iter().flatten() {
+            let Some((program, rules)) = rows.get(relative.as_ref()).map(|row| (row.program, row.rules.clone())) else {
+                continue;
+            };
+            let row = rows.entry(name).or_default();
+            row.program = row.program.or(program);
+            row.rules.extend(rules);
+            row.rules.sort_unstable();
+            row.rules.dedup();
         }
     }
     let effects = effects::read()?;

@@ -7,10 +7,14 @@
 mod checks;
 mod code;
 mod does;
+#[cfg(test)]
+mod does_tests;
 mod facts;
 mod format;
 mod matcher;
 mod modes;
+mod own;
+mod parts;
 mod paths;
 mod rule;
 mod script;
@@ -28,12 +32,13 @@ use crate::effect;
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::Span;
 use facts::Facts;
+use format::Place;
 pub use format::RuleError;
-use format::{File, Place};
+pub use own::Rules;
 pub use rule::Does;
 pub use rule::Rule;
 use rule::{Program, Speaks};
-use std::collections::HashMap;
+use table::Row;
 pub use table::said;
 
 /// What is known about where commands run.
@@ -41,49 +46,6 @@ pub use table::said;
 pub struct Scope<'a> {
     /// The folder whose contents may be removed without alarm. A request's working folder is no workspace.
     pub workspace: Option<&'a str>,
-}
-
-/// Rules that a user adds to the built-in ones.
-#[derive(Clone, Debug, Default)]
-pub struct Rules {
-    rules: Vec<Rule>,
-    programs: HashMap<String, Program>,
-    by_program: HashMap<String, Vec<usize>>,
-    by_place: HashMap<Place, Vec<usize>>,
-}
-
-impl Rules {
-    /// Reads a file of rules; the error says in which line it is wrong.
-    pub fn parse(text: &str) -> Result<Self, RuleError> {
-        let file = File::parse(text)?;
-        let mut rules = Self { rules: file.compile().collect(), ..Self::default() };
-        for (number, written) in file.rules.iter().enumerate() {
-            for name in written.programs.iter() {
-                rules.by_program.entry(name.clone().into_owned()).or_default().push(number);
-            }
-            if written.programs.is_empty() {
-                rules.by_place.entry(written.place()).or_default().push(number);
-            }
-        }
-        for program in file.programs {
-            for name in program.names.iter() {
-                rules.programs.insert(name.clone().into_owned(), program.clone());
-            }
-        }
-        Ok(rules)
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
-        self.rules.iter()
-    }
-
-    fn of(&self, name: &str) -> impl Iterator<Item = &Rule> {
-        self.by_program.get(name).into_iter().flatten().filter_map(|at| self.rules.get(*at))
-    }
-
-    fn at(&self, place: Place) -> impl Iterator<Item = &Rule> {
-        self.by_place.get(&place).into_iter().flatten().filter_map(|at| self.rules.get(*at))
-    }
 }
 
 /// What the commands of a text do that is dangerous.
@@ -120,11 +82,7 @@ pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Rules>, asked: impl
 }
 
 fn find_program(name: &str) -> Option<&'static Program> {
-    table::program(name).or_else(|| family_program(name))
-}
-
-fn family_program(name: &str) -> Option<&'static Program> {
-    table::family(name).iter().flatten().find_map(|name| table::program(name))
+    table::row(name).and_then(Row::program)
 }
 
 fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Rules>, mut say: impl FnMut(Reason)) {
@@ -137,7 +95,6 @@ fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Rules>, mut say:
             }
         }
     };
-    let family = table::family(facts.name);
     let places = [
         (!facts.assignments.is_empty()).then_some(Place::Assign),
         (!facts.writes.is_empty()).then_some(Place::Writes),
@@ -149,12 +106,7 @@ fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Rules>, mut say:
     }
     if let Some(own) = own {
         try_all(&mut own.of(facts.name));
-    }
-    for name in family.iter().flatten() {
-        if let Some(row) = table::row(name) {
-            try_all(&mut row.rules());
-        }
-        if let Some(own) = own {
+        for name in rule::family(facts.name).iter().flatten() {
             try_all(&mut own.of(name));
         }
     }

@@ -262,7 +262,7 @@ impl Told<'_> {
         match grammar.operands {
             Operands::Text => {}
             Operands::Words => {
-                for piece in operands {
+                for piece in distinct(operands) {
                     let path = |text: &str| text.starts_with(['.', '~', '/']) && !text.contains(char::is_whitespace);
                     if piece.text.is_none_or(path) {
                         self.path(*piece, Touch::Names);
@@ -315,10 +315,18 @@ impl Told<'_> {
     }
 
     fn each(&mut self, operands: &[Piece<'_>], touch: Touch) {
-        for piece in operands {
+        for piece in distinct(operands) {
             self.path(*piece, touch);
         }
     }
+}
+
+/// Without the same word right after itself: what is said of the one holds for the other.
+fn distinct<'p, 'w>(operands: &'p [Piece<'w>]) -> impl Iterator<Item = &'p Piece<'w>> {
+    let mut before: Option<&Piece<'w>> = None;
+    operands.iter().filter(move |piece| {
+        !before.replace(piece).is_some_and(|before| before.text == piece.text && before.word.value == piece.word.value)
+    })
 }
 
 /// The name without its folder, if that folder is one of the system's.

@@ -269,6 +269,7 @@ fn runs_from_temporary(facts: &Facts<'_>) -> Option<Span> {
     let path = Path::read(program);
     let hidden = path.is_temporary() && !path.parts.is_empty() && path.name().starts_with('.');
     // A program that borrows a well-known name from a place for throw-away files.
-    let borrowed = path.is_temporary() && table::program(base_name(program.text)).is_some();
+    let borrowed =
+        path.is_temporary() && table::row(base_name(program.text)).is_some_and(|row| row.program().is_some());
     (hidden || borrowed || path.is_under("/dev/shm")).then_some(program.span)
 }

@@ -4,10 +4,10 @@
 //! A reader for rules that look for danger: where it is unsure it would rather see an option than miss one. It must not
 //! be used to find a command safe.
 
+use super::Rules;
 use super::rule::Program;
 use super::table::{self, Row};
 use super::words::{Dialect, Trait};
-use super::{Rules, family_program};
 use crate::command::{RedirectKind, Simple, Stdin, Target};
 use crate::word::{Span, Value, Word};
 use std::borrow::Cow;
@@ -118,11 +118,10 @@ impl<'a> Facts<'a> {
     fn read(simple: &'a Simple, words: &'a [Piece<'a>], own: Option<&'a Rules>) -> Self {
         let name = words.first().map_or("", |word| base_name(word.text));
         let row = table::row(name);
-        let described = || row.and_then(Row::program).or_else(|| family_program(name));
         let mut facts = Self {
             simple,
             row,
-            program: own.and_then(|own| own.programs.get(name)).or_else(described),
+            program: own.and_then(|own| own.program(name)).or_else(|| row.and_then(Row::program)),
             name,
             words,
             options: Vec::new(),

@@ -8,13 +8,14 @@ use super::rule::{Condition, Does, List, Program, Rule, Speaks, Tests, Text};
 use super::words::{Check, Heads, ScriptCheck};
 use serde::Deserialize;
 use std::borrow::Cow;
+use toml::Spanned;
 
 /// One rule as it is written. Everything it states must hold; an empty list states nothing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
     /// Stable, snake case: the code of the reason.
-    pub id: Text,
+    pub id: Spanned<Text>,
     /// One plain sentence, lower case, without a full stop.
     pub reason: Text,
     /// Base names. `mkfs.*` is any name that starts so. None: any program (with `writes`, `reads`, `assign`, `check`).
@@ -84,10 +85,11 @@ pub struct Written {
     pub effects: Option<Effects>,
     #[serde(default)]
     pub reversibility: Option<Reversibility>,
+    /// Commands of which it speaks, and of which it does not: they are run when the file is read.
     #[serde(default, rename = "match")]
-    pub matches: List,
+    pub matches: Vec<Spanned<String>>,
     #[serde(default)]
-    pub no_match: List,
+    pub no_match: Vec<Spanned<String>>,
 }
 
 /// What a command must do for a rule without programs to be tried.
@@ -120,6 +122,8 @@ pub struct File {
 /// A rule file that cannot be used, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleError {
+    /// As the caller named it; empty when it did not.
+    pub file: String,
     /// From 1.
     pub line: usize,
     pub message: String,
@@ -127,30 +131,41 @@ pub struct RuleError {
 
 impl std::fmt::Display for RuleError {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(to, "line {}: {}", self.line, self.message)
+        let Self { file, line, message } = self;
+        if file.is_empty() { write!(to, "line {line}: {message}") } else { write!(to, "{file}:{line}: {message}") }
     }
 }
 
 impl std::error::Error for RuleError {}
 
+impl RuleError {
+    pub fn at(text: &str, place: std::ops::Range<usize>, message: String) -> Self {
+        let line = 1 + text.bytes().take(place.start).filter(|byte| *byte == b'\n').count();
+        Self { file: String::new(), line, message }
+    }
+
+    pub fn of(mut self, file: &str) -> Self {
+        file.clone_into(&mut self.file);
+        self
+    }
+}
+
 impl File {
     pub fn parse(text: &str) -> Result<Self, RuleError> {
-        let file: Self = toml::from_str(text).map_err(|error| RuleError {
-            line: line_at(text, error.span().map_or(0, |span| span.start)),
-            message: error.message().to_owned(),
-        })?;
+        let file: Self = toml::from_str(text)
+            .map_err(|error| RuleError::at(text, error.span().unwrap_or_default(), error.message().to_owned()))?;
         let mut seen = std::collections::HashSet::new();
         for rule in &file.rules {
-            let wrong = |message: String| RuleError { line: line_of(text, &rule.id), message };
-            if rule.id.is_empty() || !rule.id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-            {
-                return Err(wrong(format!("rule id `{}` is not in snake case", rule.id)));
+            let id = rule.id.get_ref();
+            let wrong = |message: String| RuleError::at(text, rule.id.span(), message);
+            if id.is_empty() || !id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_') {
+                return Err(wrong(format!("rule id `{id}` is not in snake case")));
             }
-            if !seen.insert(&rule.id) {
-                return Err(wrong(format!("rule `{}` is there twice", rule.id)));
+            if !seen.insert(id) {
+                return Err(wrong(format!("rule `{id}` is there twice")));
             }
             if let Some(problem) = rule.problem() {
-                return Err(wrong(format!("rule `{}` {problem}", rule.id)));
+                return Err(wrong(format!("rule `{id}` {problem}")));
             }
         }
         Ok(file)
@@ -188,7 +203,7 @@ impl Written {
             effects: self.effects.unwrap_or(file.effects),
             reversibility: self.reversibility.or(file.reversibility).unwrap_or(Reversibility::Irreversible),
         };
-        Rule { id: self.id.clone(), reason: self.reason.clone(), speaks, does }
+        Rule { id: self.id.get_ref().clone(), reason: self.reason.clone(), speaks, does }
     }
 
     fn conditions(&self) -> Vec<Condition> {
@@ -257,22 +272,4 @@ impl Written {
         }
         None
     }
-}
-
-fn line_at(text: &str, offset: usize) -> usize {
-    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
-}
-
-/// The line of the last rule with this id: the one that is wrong when there are two.
-fn line_of(text: &str, id: &str) -> usize {
-    let mut found = 1;
-    for (number, line) in text.lines().enumerate() {
-        if let Some(rest) = line.trim_start().strip_prefix("id")
-            && let Some(value) = rest.trim_start().strip_prefix('=')
-            && value.trim().trim_matches(['"', '\'']) == id
-        {
-            found = number + 1;
-        }
-    }
-    found
 }

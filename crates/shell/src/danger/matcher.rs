@@ -14,7 +14,13 @@ pub fn matches(conditions: &[Condition], facts: &Facts<'_>, scope: &Scope<'_>) -
     let mut at = facts.start();
     let mut consumed = 0;
     let some = |tests: &Tests, pieces: &[Piece<'_>]| {
-        pieces.iter().find(|piece| passes(tests, piece, scope)).map(|piece| piece.span)
+        let mut before: Option<&Piece<'_>> = None;
+        pieces
+            .iter()
+            .find(|piece| {
+                !before.replace(piece).is_some_and(|before| same(before, piece)) && passes(tests, piece, scope)
+            })
+            .map(|piece| piece.span)
     };
     for condition in conditions {
         let operands = facts.operands.get(consumed..).unwrap_or_default();
@@ -71,6 +77,11 @@ pub fn matches(conditions: &[Condition], facts: &Facts<'_>, scope: &Scope<'_>) -
         }
     }
     Some(at)
+}
+
+/// The same word again: what was said of the one holds for the other.
+fn same(a: &Piece<'_>, b: &Piece<'_>) -> bool {
+    a.text == b.text && a.word.map(|word| &word.value) == b.word.map(|word| &word.value)
 }
 
 /// How many operands a path such as `stash drop|clear` takes, when it leads here.

@@ -2,6 +2,7 @@
 
 use super::Scope;
 use super::facts::Piece;
+use super::parts::Parts;
 use super::words::{Heads, Test};
 use crate::word::{Dynamic, Source, Value};
 
@@ -28,55 +29,6 @@ pub struct Path<'a> {
     heads: Heads,
 }
 
-/// How many parts nearly every path has at most.
-const FEW: usize = 12;
-
-/// The parts of a path; no memory is asked for while they are few.
-#[derive(Debug, Default)]
-pub struct Parts<'a> {
-    few: [&'a str; FEW],
-    /// Used of `few`, from the first that is not skipped.
-    len: usize,
-    skipped: usize,
-    /// All of them, once they are many.
-    many: Vec<&'a str>,
-}
-
-impl<'a> Parts<'a> {
-    fn push(&mut self, part: &'a str) {
-        match self.few.get_mut(self.len) {
-            Some(place) if self.many.is_empty() => {
-                *place = part;
-                self.len += 1;
-            }
-            _ => {
-                if self.many.is_empty() {
-                    self.many.extend(self.few);
-                    self.len = 0;
-                }
-                self.many.push(part);
-            }
-        }
-    }
-
-    fn pop(&mut self) -> Option<&'a str> {
-        if let Some(part) = self.many.pop() {
-            return Some(part);
-        }
-        self.len = self.len.checked_sub(1)?;
-        self.few.get(self.len).copied()
-    }
-}
-
-impl<'a> std::ops::Deref for Parts<'a> {
-    type Target = [&'a str];
-
-    fn deref(&self) -> &[&'a str] {
-        let all = if self.many.is_empty() { self.few.get(..self.len).unwrap_or_default() } else { &self.many };
-        all.get(self.skipped..).unwrap_or_default()
-    }
-}
-
 const NONE: &str = "";
 
 impl<'a> Path<'a> {
@@ -88,7 +40,8 @@ impl<'a> Path<'a> {
         };
         let (base, rest) = base(text, dynamic);
         let mut path = Self { base, parts: Parts::default(), escapes: false, text, heads: Heads::NONE };
-        for part in rest.split('/') {
+        let mut rest = Some(rest);
+        while let Some(part) = next_part(&mut rest) {
             match part {
                 "" | "." => {}
                 ".." => {
@@ -120,7 +73,7 @@ impl<'a> Path<'a> {
             _ => return,
         };
         self.base = Base::Home;
-        self.parts.skipped = inside;
+        self.parts.skip(inside);
     }
 
     pub fn name(&self) -> &'a str {
@@ -130,8 +83,15 @@ impl<'a> Path<'a> {
     /// Whether its last part is one of the names of a test `name`; a pattern such as `*.json` names no file.
     pub fn is_named(&self, test: &Test) -> bool {
         let name = self.name();
-        let vague = name.find(['*', '?', '[']).is_some_and(|at| at < 2);
-        test.heads.meet(Heads::of(name)) && !vague && test.words.iter().any(|entry| fits(entry, name))
+        let vague = name.bytes().take(2).any(|byte| matches!(byte, b'*' | b'?' | b'['));
+        if !test.heads.meet(Heads::of(name)) || vague {
+            return false;
+        }
+        let plain = !is_pattern(name);
+        test.words.iter().any(|entry| match entry.strip_prefix('*') {
+            Some(end) if plain && !is_pattern(end) => name.ends_with(end),
+            _ => fits(entry, name),
+        })
     }
 
     /// Whether it is, or lies below, one of the places of a test `under`.
@@ -330,7 +290,25 @@ fn begins(parts: &[&str], entry: &str) -> bool {
         return false;
     }
     let mut parts = parts.iter();
-    entry.split('/').filter(|part| !part.is_empty()).all(|wanted| parts.next().is_some_and(|part| fits(wanted, part)))
+    let mut rest = Some(entry);
+    while let Some(wanted) = next_part(&mut rest) {
+        if !wanted.is_empty() && !parts.next().is_some_and(|part| fits(wanted, part)) {
+            return false;
+        }
+    }
+    true
+}
+
+/// What stands before the next slash. Parts are short: looking byte by byte is faster than a search that is prepared.
+fn next_part<'a>(rest: &mut Option<&'a str>) -> Option<&'a str> {
+    let text = (*rest)?;
+    let Some(slash) = text.bytes().position(|byte| byte == b'/') else { return rest.take() };
+    *rest = text.get(slash + 1..);
+    text.get(..slash)
+}
+
+fn is_pattern(text: &str) -> bool {
+    text.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'['))
 }
 
 /// Whether a name and a pattern could be the same file; either side may hold `*` and `?`.
@@ -344,12 +322,11 @@ pub fn fits(wanted: &str, part: &str) -> bool {
     if wanted == part {
         return true;
     }
-    let pattern = |text: &str| text.contains(['*', '?', '[']);
     // A pattern does not reach names that start with a dot, unless it says so.
     if part.starts_with(['*', '?', '[']) && wanted.starts_with('.') {
         return false;
     }
-    match (pattern(wanted), pattern(part)) {
+    match (is_pattern(wanted), is_pattern(part)) {
         (true, false) => glob(wanted.as_bytes(), part.as_bytes()),
         (false, true) => glob(part.as_bytes(), wanted.as_bytes()),
         // Two patterns: what is constant at their starts and at their ends decides.

@@ -113,3 +113,11 @@ impl From<Vec<Trait>> for Traits {
         Self(list.into_iter().fold(0, |bits, which| bits | 1 << which as u16))
     }
 }
+
+/// Other names to look under: `python` for `python3.12`, `mkfs.*` for `mkfs.ext4`.
+pub fn family(name: &str) -> [Option<Cow<'_, str>>; 2] {
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-');
+    let version = (bare.len() < name.len() && !bare.is_empty()).then_some(Cow::Borrowed(bare));
+    let kind = name.split_once('.').filter(|(start, _)| !start.is_empty());
+    [version, kind.map(|(start, _)| Cow::Owned(format!("{start}.*")))]
+}

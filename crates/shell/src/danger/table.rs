@@ -3,7 +3,7 @@
 use super::does::Known;
 use super::effect::{Effects, Reversibility};
 use super::format::Place;
-use super::rule::{Condition, Does, Program, Rule, Speaks, Traits};
+use super::rule::{Condition, Does, Program, Rule, Speaks, Traits, family};
 use super::words::{Check, Dialect, Heads, Kind, ScriptCheck, Test};
 use std::borrow::Cow;
 
@@ -20,7 +20,12 @@ pub struct Row {
     pub known: &'static [Known],
 }
 
+/// What is known under a name; under those of its family when there is nothing. A row holds its family's rules too.
 pub fn row(name: &str) -> Option<&'static Row> {
+    exactly(name).or_else(|| family(name).iter().flatten().find_map(|name| exactly(name)))
+}
+
+fn exactly(name: &str) -> Option<&'static Row> {
     ROWS.binary_search_by(|row| row.name.cmp(name)).ok().and_then(|at| ROWS.get(at))
 }
 
@@ -49,14 +54,6 @@ pub fn at(place: Place) -> impl Iterator<Item = &'static Rule> {
     })
 }
 
-pub fn program(name: &str) -> Option<&'static Program> {
-    row(name)?.program()
-}
-
-/// Other names to look under: `python` for `python3.12`, `mkfs.*` for `mkfs.ext4`.
-pub fn family(name: &str) -> [Option<Cow<'_, str>>; 2] {
-    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-');
-    let version = (bare.len() < name.len() && !bare.is_empty()).then_some(Cow::Borrowed(bare));
-    let kind = name.split_once('.').filter(|(start, _)| !start.is_empty());
-    [version, kind.map(|(start, _)| Cow::Owned(format!("{start}.*")))]
+pub fn has_rule(id: &str) -> bool {
+    RULES.iter().any(|rule| rule.id == id)
 }

@@ -34,12 +34,12 @@ fn rules() -> Vec<Written> {
 fn every_rule_speaks_of_its_examples() {
     let mut wrong = Vec::new();
     for rule in rules() {
-        for example in rule.matches.iter() {
+        for example in rule.matches.iter().map(toml::Spanned::get_ref) {
             // Another layer may say the same of the same words.
             let reasons = assess(example, &Options::default()).reasons;
             let codes: Vec<&str> = reasons.iter().map(|reason| reason.code.as_ref()).collect();
-            if !codes.iter().any(|code| *code == rule.id) {
-                wrong.push(format!("{} is silent about `{example}` ({codes:?})", rule.id));
+            if !codes.iter().any(|code| *code == *rule.id.get_ref()) {
+                wrong.push(format!("{} is silent about `{example}` ({codes:?})", rule.id.get_ref()));
             }
         }
     }
@@ -50,9 +50,9 @@ fn every_rule_speaks_of_its_examples() {
 fn every_rule_is_silent_about_the_rest() {
     let mut wrong = Vec::new();
     for rule in rules() {
-        for example in rule.no_match.iter() {
-            if codes(example).iter().any(|code| *code == rule.id) {
-                wrong.push(format!("{} speaks of `{example}`", rule.id));
+        for example in rule.no_match.iter().map(toml::Spanned::get_ref) {
+            if codes(example).iter().any(|code| *code == *rule.id.get_ref()) {
+                wrong.push(format!("{} speaks of `{example}`", rule.id.get_ref()));
             }
         }
     }
@@ -65,7 +65,7 @@ fn there_are_many_rules_and_they_read_well() {
     assert!(rules.len() > 200, "{}", rules.len());
     for rule in rules {
         let first = rule.reason.chars().next().unwrap_or('A');
-        assert!(first.is_lowercase() && !rule.reason.ends_with('.'), "{}: {}", rule.id, rule.reason);
+        assert!(first.is_lowercase() && !rule.reason.ends_with('.'), "{}: {}", rule.id.get_ref(), rule.reason);
     }
 }
 
@@ -131,6 +131,39 @@ fn users_add_rules_of_their_own() {
 }
 
 #[test]
+fn examples_of_users_are_run() {
+    let rule = |id: &str, examples: &str| {
+        format!(
+            "[[rule]]\nid = \"{id}\"\nreason = \"deploys\"\nprograms = [\"deploy\"]\noperand = [\"is:prod\"]\n{examples}\n"
+        )
+    };
+    let good = rule("deploy_prod", "match = [\"deploy prod\", \"sudo deploy prod\", \"sh -c 'deploy prod'\"]");
+    assert_eq!(Rules::parse_all(&[("a.toml", &good)]).unwrap().iter().count(), 1);
+    let silent = rule("deploy_two", "match = [\n  \"deploy prod\",\n  \"deploy test\",\n]");
+    let loud = rule("deploy_two", "match = [\"deploy prod\"]\nno_match = [\"ls; deploy prod\"]");
+    let taken = rule("git_push_force", "match = [\"deploy prod\"]");
+    for (text, expected) in [
+        (silent, "b.toml:8: rule `deploy_two` does not speak of its example `deploy test`"),
+        (loud, "b.toml:7: rule `deploy_two` speaks of `ls; deploy prod`, which it should not"),
+        (taken, "b.toml:2: there is another rule `git_push_force`; choose a different id"),
+        (good.clone(), "b.toml:2: there is another rule `deploy_prod`; choose a different id"),
+    ] {
+        let error = Rules::parse_all(&[("a.toml", &good), ("b.toml", &text)]).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn users_rules_may_speak_of_all_commands_together() {
+    let rules = Rules::parse(
+        "[[rule]]\nid = \"own_fork_bomb\"\nreason = \"starts itself\"\nscript = \"fork_bomb\"\nmatch = [\":(){ :|:& };:\"]\n",
+    )
+    .unwrap();
+    let options = Options { rules: Some(&rules), ..Options::default() };
+    assert!(codes_with(":(){ :|:& };:", &options).contains(&"own_fork_bomb".to_owned()));
+}
+
+#[test]
 fn a_broken_file_says_where() {
     let wrong = [
         (
@@ -165,4 +198,24 @@ fn long_words_take_no_long_time() {
         let _ = codes(&format!("{program} '{}'", "*".repeat(16000)));
     }
     assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+}
+
+#[test]
+fn what_is_dangerous_to_read_is_never_safe_to_read() {
+    let words = super::table::SECRET_NAMES.words.iter().chain(super::table::SECRET_PLACES.words.iter());
+    let open: Vec<_> =
+        words.map(|word| word.replace('*', "x")).filter(|path| crate::safe::sensitive(path).is_none()).collect();
+    assert!(open.is_empty(), "{open:?}");
+}
+
+/// Commands past the limit were once left out without a word.
+#[test]
+fn more_commands_than_anybody_reads_are_dangerous() {
+    for text in [format!("{}rm -rf /", "ls;".repeat(5000)), "sh -c 'ls;ls';".repeat(1000), "(ls);".repeat(3000)] {
+        let assessment = assess(&text, &Options::default());
+        assert_eq!(assessment.risk, crate::reason::Risk::Dangerous);
+        assert!(!assessment.coverable);
+        assert!(assessment.reasons.iter().any(|reason| reason.code == "too_many_commands"));
+    }
+    assert_eq!(assess(&"ls;".repeat(500), &Options::default()).risk, crate::reason::Risk::Safe);
 }

@@ -218,7 +218,7 @@ struct Heads([u64; 4]);
 impl Heads {
     fn of(steps: &[&str], touch: Touch) -> Self {
         let mut heads = Self([0; 4]);
-        for step in steps {
+        for step in steps.iter().filter(|step| **step != "..") {
             if is_glob(step) && pointed(step, touch) {
                 return Self([u64::MAX; 4]);
             }
@@ -279,7 +279,7 @@ fn named(step: &str, touch: Touch) -> Option<&'static str> {
 }
 
 fn is_glob(step: &str) -> bool {
-    step.contains(['*', '?', '['])
+    step.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'['))
 }
 
 /// Whether a glob aims at something: `*` and `*.rs` sweep, `.e*` and `id_*` aim. `.*` sweeps up hidden files,

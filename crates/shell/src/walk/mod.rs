@@ -28,7 +28,7 @@ use env::Env;
 /// Wrappers inside wrappers.
 pub(crate) const MAX_NESTING: usize = 8;
 /// What one text may unfold into: over what anybody would read.
-const MAX_COMMANDS: usize = 2_000;
+const MAX_COMMANDS: usize = 512;
 
 /// What walking a text gives.
 #[derive(Debug, Default)]
