@@ -138,7 +138,8 @@ impl Walker<'_> {
     }
 
     fn around(&self) -> crate::safe::Around<'_> {
-        crate::safe::Around { folders: self.env.folders.all(), workspace: self.scope.workspace }
+        let folders = &self.env.folders;
+        crate::safe::Around { folders: folders.all(), lost: folders.are_lost(), workspace: self.scope.workspace }
     }
 
     /// What the program word itself says.
