@@ -11,10 +11,10 @@ const DANGERS: &[&str] = &[
 /// What surrounds a command without quoting it.
 const AROUND: &[&str] = &[
     "@", "ls; @", "@; ls", "ls && @", "ls || @", "ls | @", "( @ )", "{ @; }", "if ls; then @; fi", "while @; do break; done",
-    "for i in a b; do @; done", "case a in a) @;; esac", "! @", "time @", "echo $(@)", "echo \"$(@)\"", "x=$(@)", "cat <(@)", "f() { @; }; f",
-    "[[ -n $(@) ]]", "echo ${x:-$(@)}", "a=($(@))", "ls > >(@)", "ls & @", "@ &", "coproc @", "ls\n@", "@ 2>&1", "(( $(@) ))", "echo $((1+$(@)))",
-    "case $(@) in a) ls;; esac", "echo {a,$(@)}", "select i in a; do @; break; done", "until @; do break; done", "function f { @; }; f",
-    "for ((i=0;i<1;i++)); do @; done", "cat <<E\n$(@)\nE", "echo \"${x/a/$(@)}\"", "ls # c\n@", "ls \\\n && @", "export x=$(@)", "a[$(@)]=1",
+    "for i in a b; do @; done", "case a in a) @;; esac", "! @", "time @", "echo $( @ )", "echo \"$( @ )\"", "x=$( @ )", "cat <( @ )", "f() { @; }; f",
+    "[[ -n $( @ ) ]]", "echo ${x:-$( @ )}", "a=($( @ ))", "ls > >( @ )", "ls & @", "@ &", "coproc @", "ls\n@", "@ 2>&1", "(( $( @ ) ))", "echo $((1+$( @ )))",
+    "case $( @ ) in a) ls;; esac", "echo {a,$( @ )}", "select i in a; do @; break; done", "until @; do break; done", "function f { @; }; f",
+    "for ((i=0;i<1;i++)); do @; done", "cat <<E\n$( @ )\nE", "echo \"${x/a/$( @ )}\"", "ls # c\n@", "ls \\\n && @", "export x=$( @ )", "a[$( @ )]=1",
 ];
 /// What takes a simple command as words.
 const WRAPPERS: &[&str] = &[

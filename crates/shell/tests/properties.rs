@@ -1,8 +1,6 @@
 //! What holds for every line, not only for those somebody thought of: covering never grows by itself, danger does not
 //! hide, and work stays in proportion to the text.
 
-#![expect(clippy::indexing_slicing, reason = "tables of the tests themselves")]
-
 use std::time::{Duration, Instant};
 
 use countersign_shell::{MAX_TEXT, Options, Risk, Verdict, assess, verdict_of};
