@@ -49,6 +49,9 @@ const EXPLAINED: &[(&str, Explains)] = &[
     ("a line break inside a token joins what looks apart, so it is refused on purpose", |_, codes| {
         codes.iter().any(|code| code == "split_token")
     }),
+    ("the old `$[…]` ends at the first bracket even inside an expansion, so only plain ones are read", |line, _| {
+        line.contains("$[")
+    }),
     ("text that cannot be shown is not parsed at all", |_, codes| codes.iter().any(|code| code == "unshowable")),
     ("`bash -n` does not look inside text that is parsed only when it runs", |line, _| {
         ["-c", "eval", "`", "ssh", "alias", "trap", "env -S", "@P", "a[", "<<<", "-W", "xargs", "watch", "[0]", "su "]

@@ -150,6 +150,7 @@ fn threat_29_what_is_read_is_what_bash_reads() {
         "echo \"${x:' }\"; echo '}\" ; evil # '",
         "echo \"${x+' }\"; echo '}\" ; evil # '",
         "echo ${x:$'\\' } ; echo ' } ; evil # '",
+        "echo $[${x-] ; evil # }]",
         "declare a[ # ]=1 ; evil",
         "for a in x # ; do ls; done\ndo evil; done",
         "y=([ -n a ]); \"$y\"",
