@@ -151,6 +151,8 @@ fn threat_29_what_is_read_is_what_bash_reads() {
         "echo \"${x+' }\"; echo '}\" ; evil # '",
         "echo ${x:$'\\' } ; echo ' } ; evil # '",
         "echo $[${x-] ; evil # }]",
+        "cat /etc/shad{o..o}w",
+        "sort {-o},a}",
         "declare a[ # ]=1 ; evil",
         "for a in x # ; do ls; done\ndo evil; done",
         "y=([ -n a ]); \"$y\"",
