@@ -49,6 +49,8 @@ pub fn judge(simple: &Simple, around: Around<'_>) -> Vec<Reason> {
 pub struct Around<'f> {
     /// Folders it may run in, when the text has gone elsewhere.
     pub folders: &'f [Rc<str>],
+    /// It may run in others, too.
+    pub lost: bool,
     /// The folder that belongs to the agent's work.
     pub workspace: Option<&'f str>,
 }
@@ -113,6 +115,9 @@ impl Told<'_> {
             if folder::is_rooted(path) {
                 return None;
             }
+            if self.around.lost && touch != Touch::Names {
+                return Some("after so many `cd` it is not clear which file this is");
+            }
             self.around.folders.iter().find_map(|folder| held(&folder::joined(folder, path)))
         })
     }
@@ -129,7 +134,7 @@ impl Told<'_> {
 
     /// Without a path, a program that reads trees reads the one it runs in.
     fn here(&mut self, span: Span, touch: Touch) {
-        if !self.around.folders.is_empty()
+        if (self.around.lost || !self.around.folders.is_empty())
             && let Some(reason) = self.touched(".", touch)
         {
             self.say("sensitive_path", reason, span);

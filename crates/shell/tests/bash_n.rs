@@ -49,33 +49,36 @@ const EXPLAINED: &[(&str, Explains)] = &[
     ("a line break inside a token joins what looks apart, so it is refused on purpose", |_, codes| {
         codes.iter().any(|code| code == "split_token")
     }),
-    ("text that cannot be shown is not parsed at all", |_, codes| codes.iter().any(|code| code == "unshowable")),
+    ("the old `$[…]` ends at the first bracket even inside an expansion, so only plain ones are read", |line, _| {
+        line.contains("$[")
+    }),
     ("`bash -n` does not look inside text that is parsed only when it runs", |line, _| {
         ["-c", "eval", "`", "ssh", "alias", "trap", "env -S", "@P", "a[", "<<<", "-W", "xargs", "watch", "[0]", "su "]
             .iter()
             .any(|carrier| line.contains(carrier))
-    }),
-    ("heredocs read by a shell are text that is parsed only when it runs", |line, _| line.contains("<<")),
-    ("constructs nested deeper than anybody reads are refused on purpose", |_, codes| {
-        codes.iter().any(|code| code == "too_deep")
     }),
 ];
 
 #[test]
 fn bash_and_the_engine_agree_on_what_is_syntax() {
     let mut lines = corpora();
+    let real = lines.len();
     lines.extend(tricks::TRICKS.iter().map(|trick| (*trick).to_owned()));
     let mut generator = generator::Generator::new(7);
     lines.extend((0..GENERATED).map(|_| generator.line()));
     let mut counts = vec![0usize; EXPLAINED.len()];
     let (mut agreed, mut unexplained) = (0, Vec::new());
-    for line in &lines {
+    let mut agreed_real = 0;
+    for (at, line) in lines.iter().enumerate() {
         let assessment = assess(line, &Options::default());
         let codes: Vec<String> = assessment.reasons.into_iter().map(|reason| reason.code.into_owned()).collect();
         let read =
             !codes.iter().any(|code| matches!(code.as_str(), "unparsable" | "split_token" | "too_deep" | "unshowable"));
         match (bash(line), read) {
-            (Bash::Reads, true) | (Bash::Refuses | Bash::Warns, false) => agreed += 1,
+            (Bash::Reads, true) | (Bash::Refuses | Bash::Warns, false) => {
+                agreed += 1;
+                agreed_real += usize::from(at < real);
+            }
             (Bash::Reads, false) => match EXPLAINED.iter().position(|(_, explains)| explains(line, &codes)) {
                 Some(class) => counts[class] += 1,
                 None => unexplained.push(format!("bash reads, the engine refuses: {line:?} {codes:?}")),
@@ -85,12 +88,14 @@ fn bash_and_the_engine_agree_on_what_is_syntax() {
             }
         }
     }
-    println!("{agreed} of {} agree", lines.len());
+    println!("{agreed} of {} agree, {agreed_real} of the {real} in the corpora", lines.len());
     for ((reason, _), count) in EXPLAINED.iter().zip(&counts) {
         println!("{count}: {reason}");
     }
     assert!(unexplained.is_empty(), "{}", unexplained.join("\n"));
-    assert!(agreed * 100 > lines.len() * 97, "{agreed} of {}", lines.len());
+    // Generated lines are made of what is refused on purpose; real ones hardly hold any.
+    assert!(agreed_real * 1000 >= real * 985, "{agreed_real} of {real}");
+    assert!(agreed * 100 > lines.len() * 95, "{agreed} of {}", lines.len());
 }
 
 fn corpora() -> Vec<String> {

@@ -20,7 +20,9 @@ pub(crate) fn expand<'a>(parts: &[Part<'a>]) -> Result<Option<Vec<Vec<Part<'a>>>
     }
     let mut budget = MAX_WORDS;
     let words = sequence(&atoms, &mut budget, 0)?;
-    if words.len() == 1 {
+    if let [only] = words.as_slice()
+        && only.len() == atoms.len()
+    {
         return Ok(None);
     }
     Ok(Some(words.into_iter().map(|word| join(&word)).collect()))
@@ -66,28 +68,77 @@ fn join<'a>(atoms: &[Atom<'a>]) -> Vec<Part<'a>> {
 
 type Words<'a> = Vec<Vec<Atom<'a>>>;
 
-/// Expands the first brace expression in the atoms and everything after it.
+/// Expands the first brace expression in the atoms and everything after it, in the steps that bash takes: what it does
+/// with odd braces (`{a},}` is `a}`) follows from them.
 fn sequence<'a>(atoms: &[Atom<'a>], budget: &mut usize, depth: usize) -> Result<Words<'a>, TooMany> {
-    if depth > 16 {
+    if depth > MAX_BRACES {
         return Err(TooMany);
     }
-    let mut words: Words<'a> = vec![Vec::new()];
-    let mut at = 0;
-    while let Some(atom) = atoms.get(at) {
-        if let Atom::Char('{') = atom
-            && let Some((close, commas)) = matching(atoms, at)
-            && let Some(choices) = choices(atoms, at, close, &commas, budget, depth)?
-        {
-            words = product(&words, &choices, budget)?;
-            at = close + 1;
+    let mut from = 0;
+    let (open, close) = loop {
+        let Some(open) = find(atoms, from, '{') else { return Ok(vec![atoms.to_vec()]) };
+        if let Some(close) = find(atoms, open + 1, '}') {
+            break (open, close);
+        }
+        from = open + 1;
+    };
+    let inner = atoms.get(open + 1..close).unwrap_or_default();
+    let after = atoms.get(close + 1..).unwrap_or_default();
+    let choices = if inner.iter().any(|atom| matches!(atom, Atom::Char(','))) {
+        alternatives(inner, budget, depth)?
+    } else {
+        match range(inner, budget)? {
+            Some(words) => words,
+            None if after.is_empty() => return Ok(vec![atoms.to_vec()]),
+            None => vec![atoms.get(open..=close).unwrap_or_default().to_vec()],
+        }
+    };
+    let words = product(&vec![atoms.get(..open).unwrap_or_default().to_vec()], &choices, budget)?;
+    if after.is_empty() { Ok(words) } else { product(&words, &sequence(after, budget, depth + 1)?, budget) }
+}
+
+/// What stands between the commas of one brace expression.
+fn alternatives<'a>(inner: &[Atom<'a>], budget: &mut usize, depth: usize) -> Result<Words<'a>, TooMany> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    loop {
+        let end = find(inner, start, ',');
+        let one = inner.get(start..end.unwrap_or(inner.len())).unwrap_or_default();
+        words.extend(sequence(one, budget, depth + 1)?);
+        match end {
+            Some(end) => start = end + 1,
+            None => return Ok(words),
+        }
+    }
+}
+
+/// The next such character outside inner braces. A closing brace counts only after a comma or `..`, and `{}` at the
+/// beginning opens nothing.
+fn find(atoms: &[Atom<'_>], from: usize, wanted: char) -> Option<usize> {
+    let char_at = |at: usize| match atoms.get(at) {
+        Some(Atom::Char(c)) => Some(*c),
+        _ => None,
+    };
+    let mut level = 0usize;
+    let mut separated = wanted != '}';
+    for at in from..atoms.len() {
+        let Some(c) = char_at(at) else { continue };
+        if c == wanted && level == 0 && separated {
+            let nothing = c == '{' && at == 0 && (atoms.len() == 1 || char_at(1) == Some('}'));
+            if !nothing {
+                return Some(at);
+            }
             continue;
         }
-        for word in &mut words {
-            word.push(atom.clone());
+        match c {
+            '{' => level += 1,
+            '}' => level = level.saturating_sub(1),
+            ',' if level == 0 => separated = true,
+            '.' if level == 0 && char_at(at + 1) == Some('.') && char_at(at + 2) != Some('}') => separated = true,
+            _ => {}
         }
-        at += 1;
     }
-    Ok(words)
+    None
 }
 
 fn product<'a>(left: &Words<'a>, right: &Words<'a>, budget: &mut usize) -> Result<Words<'a>, TooMany> {
@@ -102,48 +153,6 @@ fn product<'a>(left: &Words<'a>, right: &Words<'a>, budget: &mut usize) -> Resul
         }
     }
     Ok(out)
-}
-
-/// Where the brace at `open` closes, and the commas at its own level.
-fn matching(atoms: &[Atom<'_>], open: usize) -> Option<(usize, Vec<usize>)> {
-    let mut level = 0usize;
-    let mut commas = Vec::new();
-    for (at, atom) in atoms.iter().enumerate().skip(open) {
-        match atom {
-            Atom::Char('{') => level += 1,
-            Atom::Char('}') => {
-                level -= 1;
-                if level == 0 {
-                    return Some((at, commas));
-                }
-            }
-            Atom::Char(',') if level == 1 => commas.push(at),
-            _ => {}
-        }
-    }
-    None
-}
-
-fn choices<'a>(
-    atoms: &[Atom<'a>],
-    open: usize,
-    close: usize,
-    commas: &[usize],
-    budget: &mut usize,
-    depth: usize,
-) -> Result<Option<Words<'a>>, TooMany> {
-    if commas.is_empty() {
-        let inner = atoms.get(open + 1..close).unwrap_or_default();
-        return range(inner, budget);
-    }
-    let mut words = Vec::new();
-    let mut start = open + 1;
-    for end in commas.iter().copied().chain([close]) {
-        let inner = atoms.get(start..end).unwrap_or_default();
-        words.extend(sequence(inner, budget, depth + 1)?);
-        start = end + 1;
-    }
-    Ok(Some(words))
 }
 
 /// `{1..5}`, `{a..e}`, `{1..9..2}`.
@@ -171,7 +180,8 @@ fn range<'a>(inner: &[Atom<'a>], budget: &mut usize) -> Result<Option<Words<'a>>
     };
     let count = usize::try_from(from.abs_diff(to) / step).unwrap_or(usize::MAX).saturating_add(1);
     *budget = budget.checked_sub(count).ok_or(TooMany)?;
-    let width = if first.starts_with('0') || last.starts_with('0') { first.len().max(last.len()) } else { 0 };
+    let padded = |text: &str| text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0');
+    let width = if padded(first) || padded(last) { first.len().max(last.len()) } else { 0 };
     let mut words = Vec::with_capacity(count);
     for index in 0..count {
         let offset = i64::try_from(index as u64 * step).unwrap_or_default();
@@ -219,6 +229,11 @@ mod tests {
             ("{a,b{1,2}}", "a|b1|b2"),
             ("{a,b}{c,d}", "ac|ad|bc|bd"),
             ("{,x}", "|x"),
+            ("{a},}", "a}|"),
+            ("{}{a,b}", "{}a|{}b"),
+            ("{a}{b,c}", "{a}b|{a}c"),
+            ("{0..2}", "0|1|2"),
+            ("shad{o..o}w", "shadow"),
         ] {
             assert_eq!(words(text).map(|w| w.join("|")).as_deref(), Some(expected), "{text}");
         }

@@ -125,7 +125,13 @@ impl<'a> Parser<'a> {
 
     fn legacy_arithmetic(&mut self, parts: &mut Vec<Part<'a>>) -> Step<()> {
         self.pos += 2;
+        let start = self.pos;
         let inner = self.nested(|parser| parser.arithmetic(b']'))?;
+        // Bash takes the first `]` it counts, even one inside an expansion: only what is plain reads the same.
+        let odd = |byte: u8| matches!(byte, b'[' | b'{' | b'(' | b'`' | b'\'' | b'"' | b'\\' | b'\n' | b'#');
+        if self.slice(start, self.pos).bytes().any(odd) {
+            self.note(FaultKind::Unexpected, start);
+        }
         self.expect_byte(b']')?;
         parts.push(Part::Arithmetic(Rc::new(inner)));
         Ok(())

@@ -133,7 +133,8 @@ impl Walker<'_> {
     }
 
     fn around(&self) -> crate::safe::Around<'_> {
-        crate::safe::Around { folders: self.env.folders.all(), workspace: self.workspace }
+        let folders = &self.env.folders;
+        crate::safe::Around { folders: folders.all(), lost: folders.are_lost(), workspace: self.workspace }
     }
 
     /// What the program word itself says.

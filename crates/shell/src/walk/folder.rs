@@ -8,10 +8,9 @@ use super::substitutions::alternatives;
 
 /// Builtins that change the folder.
 pub(super) const MOVERS: &[&str] = &["cd", "pushd", "popd"];
-/// More folders than this at once are not followed; the first ones are kept, and the unknown one.
-const MAX_FOLDERS: usize = 12;
-/// Longer than any path that can be entered.
-const MAX_LENGTH: usize = 4096;
+/// More folders than this at once, or longer ones, are not followed: then it is not known where a path leads.
+const MAX_FOLDERS: usize = 8;
+const MAX_LENGTH: usize = 256;
 
 /// The folders that commands may run in, besides the one the text starts in.
 #[derive(Clone, Debug, Default)]
@@ -19,11 +18,17 @@ pub(super) struct Folders {
     now: Vec<Rc<str>>,
     /// Every folder so far: `cd -` and `popd` go back to any of them.
     been: Vec<Rc<str>>,
+    /// It is not known any more where commands run.
+    lost: bool,
 }
 
 impl Folders {
     pub(super) fn all(&self) -> &[Rc<str>] {
         &self.now
+    }
+
+    pub(super) fn are_lost(&self) -> bool {
+        self.lost
     }
 
     pub(super) fn go(&mut self, builtin: &str, arguments: &[Word]) {
@@ -60,37 +65,62 @@ impl Folders {
         let mut now: Vec<Rc<str>> = Vec::new();
         for target in targets {
             if is_rooted(target) {
-                add(&mut now, target.as_str().into());
+                self.lost |= !add(&mut now, normal(target).into());
                 continue;
             }
             // Where nothing was entered before, this is relative to where the text starts.
             if self.now.is_empty() {
-                add(&mut now, target.as_str().into());
+                self.lost |= !add(&mut now, normal(target).into());
             }
             for folder in &self.now {
-                add(&mut now, joined(folder, target));
+                self.lost |= !add(&mut now, normal(&joined(folder, target)).into());
             }
         }
         self.now = now;
         for folder in &self.now {
-            add(&mut self.been, folder.clone());
+            self.lost |= !add(&mut self.been, folder.clone());
         }
     }
 
     /// After a branch that may or may not have run.
     pub(super) fn join(&mut self, before: &Self) {
+        self.lost |= before.lost;
         for folder in &before.now {
-            add(&mut self.now, folder.clone());
+            self.lost |= !add(&mut self.now, folder.clone());
         }
         for folder in &before.been {
-            add(&mut self.been, folder.clone());
+            self.lost |= !add(&mut self.been, folder.clone());
         }
     }
 }
 
-fn add(folders: &mut Vec<Rc<str>>, folder: Rc<str>) {
-    if folders.len() < MAX_FOLDERS && folder.len() < MAX_LENGTH && !folders.contains(&folder) {
+/// Adds a folder; answers whether there was room.
+fn add(folders: &mut Vec<Rc<str>>, folder: Rc<str>) -> bool {
+    if folders.contains(&folder) {
+        return true;
+    }
+    let room = folders.len() < MAX_FOLDERS && folder.len() < MAX_LENGTH;
+    if room {
         folders.push(folder);
+    }
+    room
+}
+
+/// The path without empty steps and `.`; a plain step followed by `..` goes too, so that to and fro stays short.
+fn normal(path: &str) -> String {
+    let mut steps: Vec<&str> = Vec::new();
+    for step in path.split('/').filter(|step| !step.is_empty() && *step != ".") {
+        let plain = steps.last().is_some_and(|last| *last != ".." && !last.starts_with(['~', '$']));
+        if step == ".." && plain {
+            steps.pop();
+        } else {
+            steps.push(step);
+        }
+    }
+    match path.starts_with('/') {
+        true => format!("/{}", steps.join("/")),
+        false if steps.is_empty() => ".".to_owned(),
+        false => steps.join("/"),
     }
 }
 
