@@ -8,6 +8,7 @@ mod completions;
 mod deny;
 mod grants;
 mod history;
+mod import;
 mod keys;
 mod pending;
 mod policy;
@@ -60,6 +61,8 @@ enum Verb {
     Grants(grants::Args),
     /// Show, check and change policy
     Policy(policy::Args),
+    /// Put another tool's allowlist into a policy
+    Import(import::Args),
     /// Make, list and revoke keys
     Keys(keys::Args),
     /// Check and export the record
@@ -83,6 +86,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::History(args) => history::run(&args, &locate()?),
         Verb::Grants(args) => grants::run(&args, &locate()?),
         Verb::Policy(args) => policy::run(&args, &flags),
+        Verb::Import(args) => import::run(&args, &locate()?),
         Verb::Keys(args) => keys::run(&args, &locate()?),
         Verb::Audit(args) => audit::run(&args, &flags),
         Verb::Completions(args) => completions::run(&args),
