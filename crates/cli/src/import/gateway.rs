@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Wishes;
 use super::line::{Change, Line, Term, Wish, from_word};
-use super::pattern::{Pattern, Word};
+use super::pattern::{Pattern, Word, hidden};
 use super::reach;
 use super::texts::{self, Object, join};
 use countersign_model::{Ask, Security};
@@ -160,7 +160,7 @@ fn entry(at: &str, value: &Value, whom: For<'_>, wishes: &Wishes) -> anyhow::Res
 
 /// A glob over files as the program of an entry, and how it is narrower.
 fn program(glob: &str, home: Option<&str>) -> Result<(Word, Option<String>), String> {
-    if glob.is_empty() || glob.chars().any(char::is_control) {
+    if glob.is_empty() || glob.chars().any(hidden) {
         return Err("it names no program".to_owned());
     }
     if let Some(c) = glob.chars().find(|c| "?[]{}!\\".contains(*c)) {

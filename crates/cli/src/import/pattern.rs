@@ -1,6 +1,8 @@
 //! An entry while it is being made: words with wildcards, read from what other tools write and written as this gate's
 //! own patterns. It knows no tool and no policy.
 
+use countersign_model::escape_line;
+
 /// One word; `None` stands for anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word(Vec<Option<char>>);
@@ -133,8 +135,8 @@ pub fn words(text: &str, star: Star) -> Result<Vec<Word>, String> {
             out.extend(current.take());
             continue;
         }
-        if c.is_control() {
-            return Err("it holds a control character".to_owned());
+        if hidden(c) {
+            return Err("it holds a control character, or one that cannot be seen".to_owned());
         }
         let first = current.is_none();
         let Word(word) = current.get_or_insert_with(|| Word(Vec::new()));
@@ -178,6 +180,12 @@ pub fn words(text: &str, star: Star) -> Result<Vec<Word>, String> {
         }
         Some(_) => Ok(out),
     }
+}
+
+/// Whether a reader of the policy could not tell that it is there.
+pub fn hidden(c: char) -> bool {
+    let text = c.to_string();
+    c.is_control() || escape_line(&text) != text
 }
 
 /// A text with wildcards, where spaces are characters like any other.
@@ -273,6 +281,8 @@ mod tests {
             ("a \\", "backslash"),
             ("", "no command"),
             ("a\u{7}", "control"),
+            ("a \u{202e}b", "seen"),
+            ("a '\u{200b}'", "seen"),
         ] {
             let why = spelt(text, Star::Shell).unwrap_err();
             assert!(why.contains(says), "{text}: {why}");
