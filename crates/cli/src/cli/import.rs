@@ -56,18 +56,30 @@ pub fn run(args: &Args, locator: &Locator) -> anyhow::Result<()> {
     let home = std::env::var("HOME").ok().filter(|home| !home.is_empty());
     let wishes = Wishes { allow_full: args.allow_full, agent: args.agent.clone(), home };
     let lines = lines(&source, &wishes).with_context(|| format!("`{}` cannot be imported", args.file.display()))?;
-    let caller = locator.person_or(if args.dry_run { Offline::Store } else { Offline::NewStore })?;
-    let stored: Stored = caller.call(Request::get(path_of(&args.profile)))?;
-    let before = readable(&stored, &args.profile)?;
+    let held = held(args, locator)?;
+    let before = held.as_ref().map_or_else(|| Ok(Policy::default()), |(_, stored)| readable(stored, &args.profile))?;
     let name = source.format.name();
     let merged = merge(before.clone(), lines, wishes.allow_full, &format!("import:{name}"));
     // The same checks that the gate makes, so that a dry run finds what a real one would.
     merged.policy.check().context("the policy would not be sound")?;
     let changed = merged.policy != before;
-    if changed && !args.dry_run {
+    if let Some((caller, stored)) = held.filter(|_| changed && !args.dry_run) {
         put(&caller, &args.profile, &stored.hash, &merged.policy)?;
     }
     report(args, &source, &merged, changed)
+}
+
+/// What the profile has now. A dry run makes no store: where there is none, the defaults are what it would find.
+fn held(args: &Args, locator: &Locator) -> anyhow::Result<Option<(Caller, Stored)>> {
+    let caller = match locator.person_or(if args.dry_run { Offline::Store } else { Offline::NewStore }) {
+        Err(error) if args.dry_run && matches!(error.downcast_ref(), Some(client::Error::Unreachable { .. })) => {
+            output::note("no gate and no store is here: this is what the defaults would become");
+            return Ok(None);
+        }
+        found => found?,
+    };
+    let stored = caller.call(Request::get(path_of(&args.profile)))?;
+    Ok(Some((caller, stored)))
 }
 
 fn path_of(profile: &str) -> String {

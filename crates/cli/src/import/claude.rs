@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Wishes;
 use super::line::{Change, Line, Term, Wish};
-use super::pattern::{Glob, Pattern, Star, Word, glob, meet, words};
+use super::pattern::{Glob, Pattern, Star, glob, meet, words};
 use super::reach;
 use super::texts::{self, Object};
 use countersign_model::{Ask, Security, ToolEffect};
@@ -218,22 +218,12 @@ fn allow(rule: &Rule<'_>, guards: &Guards<'_>, wishes: &Wishes) -> Wish {
                 return bare(&pattern);
             }
             let why = one_word.then(|| "`*` is one word here".to_owned());
-            // Two wildcards there: the last one needs a word of its own.
-            let pattern = if one_word { with_last_word(pattern, rule.specifier) } else { pattern };
             match pattern.at_home(wishes.home.as_deref()) {
                 Ok(pattern) => reach::allow(&pattern, why, Change::Allow),
                 Err(why) => Wish::Refuse(why),
             }
         }
     }
-}
-
-fn with_last_word(mut pattern: Pattern, text: Option<&str>) -> Pattern {
-    let spelt = pattern.words.last() == Some(&Word::any());
-    if pattern.open && !spelt && text.is_some_and(|text| text.ends_with(" *")) {
-        pattern.words.push(Word::any());
-    }
-    pattern
 }
 
 fn bare(pattern: &Pattern) -> Wish {

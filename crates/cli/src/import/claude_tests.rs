@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::super::line::{Change, Wish};
 use super::super::merge::{Merged, merge};
 use super::*;
-use countersign_model::Policy;
+use countersign_model::{Entry, Policy};
+use countersign_shell::Coverage;
 
 fn import(permissions: Value, allow_full: bool) -> Merged {
     let document = json!({"permissions": permissions});
@@ -158,4 +159,54 @@ fn modes_only_tighten_unless_full_is_asked_for() {
     let others =
         import(json!({"additionalDirectories": ["../a", "../b"], "disableBypassPermissionsMode": "disable"}), false);
     assert_eq!((others.report.entries.len(), others.policy), (3, Policy::default()));
+}
+
+/// All lines of up to so many words.
+fn texts(words: &[&str], most: usize) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut last = all.clone();
+    for _ in 0..most {
+        let longer =
+            |text: &String| words.iter().map(|word| format!("{text} {word}").trim().to_owned()).collect::<Vec<_>>();
+        last = last.iter().flat_map(longer).collect();
+        all.extend(last.clone());
+    }
+    all.split_off(1)
+}
+
+/// Every rule of three words, with and without wildcards, against every command of four: an entry covers nothing that
+/// the rule did not allow, and a rule that was taken whole denies all that it did.
+#[test]
+fn no_import_allows_more_or_denies_less_than_its_source() {
+    let commands = texts(&["npm", "a", "ab", "abc"], 4);
+    let records: Vec<_> = commands.iter().map(|text| assess(text, &Options::default()).record()).collect();
+    let (mut covering, mut denying) = (0, 0);
+    let rules = texts(&["npm", "a", "a*", "*", "*b"], 3);
+    for rule in rules.iter().flat_map(|rule| [rule.clone(), format!("{rule}:*")]) {
+        let raw = format!("Bash({rule})");
+        let parsed = super::rule(&raw).unwrap();
+        let fits = |text: &str| {
+            let text: Glob = text.chars().map(Some).collect();
+            parsed.globs().iter().any(|glob| meet(glob, &text))
+        };
+        if let Some(entry) = entry_of(&alone("allow", &raw).0, "allowlist: ") {
+            for (text, record) in commands.iter().zip(&records) {
+                let covered = record.cover([&entry].into_iter(), false, None) == Coverage::Covered;
+                covering += u32::from(covered);
+                assert!(!covered || fits(text), "{raw} became {} and covers {text}", entry.pattern);
+            }
+        }
+        let (became, why) = alone("deny", &raw);
+        let entry = entry_of(&became, "deny: ").expect("plain words are always a rule");
+        for (text, record) in commands.iter().zip(&records).filter(|(text, _)| fits(text)) {
+            let denied = record.may_be(&entry, None);
+            denying += u32::from(denied);
+            assert!(denied || why.contains("asked instead"), "{raw} became {} and lets {text} by", entry.pattern);
+        }
+    }
+    assert!(covering > 1000 && denying > 1000, "{covering}, {denying}");
+}
+
+fn entry_of(became: &[String], list: &str) -> Option<Entry> {
+    became.first().and_then(|to| Entry::parse(to.strip_prefix(list)?))
 }

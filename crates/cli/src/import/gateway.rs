@@ -169,6 +169,9 @@ fn program(glob: &str, home: Option<&str>) -> Result<(Word, Option<String>), Str
     if glob.chars().all(|c| c == '*') {
         return Err("it names no program, so it would allow every one".to_owned());
     }
+    if !glob.contains('/') && glob.contains(char::is_whitespace) {
+        return Err("it is a command, and there a pattern is a program; so it never allowed anything".to_owned());
+    }
     if let Some(name) = glob.strip_prefix("**/").filter(|name| !name.contains(['/', '*'])) {
         return Ok((
             Word::literal(name),

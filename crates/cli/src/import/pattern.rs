@@ -33,10 +33,6 @@ impl Word {
         Self(glob(text))
     }
 
-    pub fn any() -> Self {
-        Self(vec![None])
-    }
-
     /// Its text, if it has no wildcard.
     pub fn known(&self) -> Option<String> {
         self.0.iter().copied().collect()

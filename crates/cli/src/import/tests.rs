@@ -60,6 +60,7 @@ fn a_gateways_globs_become_entries_of_no_wider_meaning() {
         ("", Fate::Refused, "", "names no program"),
         ("/usr/bin/?", Fate::Refused, "", "`?`"),
         ("C:\\x\\git.exe", Fate::Refused, "", "`\\`"),
+        ("git status", Fate::Refused, "", "it is a command"),
         ("./bin/x", Fate::Refused, "", "absolute"),
         ("~bob/x", Fate::Refused, "", "whose home"),
         ("/usr/bin/python3", Fate::Refused, "", "any script"),
