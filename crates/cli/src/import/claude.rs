@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Wishes;
 use super::line::{Change, Line, Term, Wish};
-use super::pattern::{Glob, Pattern, Star, glob, meet, words};
+use super::pattern::{Glob, Pattern, Star, glob, hidden, meet, words};
 use super::reach;
 use super::texts::{self, Object};
 use countersign_model::{Ask, Security, ToolEffect};
@@ -88,7 +88,7 @@ fn rule(raw: &str) -> Result<Rule<'_>, String> {
         None => (text, None),
         Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').ok_or_else(broken)?.trim())),
     };
-    if tool.is_empty() || tool.contains(|c: char| c.is_whitespace() || c.is_control() || c == ')') {
+    if tool.is_empty() || tool.contains(|c: char| c.is_whitespace() || hidden(c) || c == ')') {
         return Err(broken());
     }
     Ok(Rule { raw, tool, specifier: specifier.filter(|specifier| !["", "*"].contains(specifier)) })
@@ -167,7 +167,9 @@ fn deny<'r>(rule: &Rule<'r>, guards: &mut Guards<'r>) -> Wish {
         Command::Fits { pattern, one_word: false } => Wish::taken(Change::Deny(pattern.spell())),
         Command::Unsayable(why) => {
             guards.commands.push((rule.raw, rule.globs()));
-            Wish::Refuse(format!("{why}; such commands are asked, and no entry that meets them is imported"))
+            Wish::Refuse(format!(
+                "{why}; it is asked where nothing else allows it, and no entry that meets it is imported"
+            ))
         }
     }
 }
@@ -177,8 +179,8 @@ fn ask<'r>(rule: &Rule<'r>, guards: &mut Guards<'r>) -> Wish {
         return against_tool(rule, ToolEffect::Ask, guards);
     }
     guards.commands.push((rule.raw, rule.globs()));
-    let why = "no rule here asks about one command: it is asked unless an entry, a grant or its being safe covers it; \
-               no entry that meets it is imported";
+    let why = "no rule here asks about one command: it is asked unless an entry, a grant, its being safe or \
+               `security: full` allows it; no entry that meets it is imported";
     Wish::Refuse(why.to_owned())
 }
 

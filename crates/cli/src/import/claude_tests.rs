@@ -77,6 +77,7 @@ fn an_allow_becomes_an_entry_of_no_wider_meaning() {
         ("Bash(run_in_background:true)", "parameter"),
         ("Bash(npm run", "no rule"),
         ("", "no rule"),
+        ("Web\u{200b}Search", "no rule"),
         ("Read(./src/**)", "whole tool"),
         ("WebFetch(domain:example.com)", "whole tool"),
         ("mcp__files", "one by one"),

@@ -42,7 +42,8 @@ pub fn lines(document: &Object, wishes: &Wishes) -> anyhow::Result<Vec<Line>> {
         }
     }
     sections.push(("defaults".to_owned(), defaults));
-    terms(&sections, For::Profile, &mut lines)?;
+    let security = sections.iter().find_map(|(_, section)| section.get("security").and_then(Value::as_str));
+    terms(&sections, security, For::Profile, &mut lines)?;
     for (at, section) in &sections {
         rest(at, section, For::Profile, wishes, &mut lines)?;
     }
@@ -50,7 +51,8 @@ pub fn lines(document: &Object, wishes: &Wishes) -> anyhow::Result<Vec<Line>> {
         let at = format!("agents.{agent}");
         let section = texts::object(section, &at)?;
         let whom = if wishes.agent.is_some() { For::Nobody } else { For::Agent(agent) };
-        terms(&[(at.clone(), section)], whom, &mut lines)?;
+        let own = section.get("security").and_then(Value::as_str);
+        terms(&[(at.clone(), section)], own.or(security), whom, &mut lines)?;
         rest(&at, section, whom, wishes, &mut lines)?;
     }
     for key in document.keys().filter(|key| !["version", "defaults", "agents"].contains(&key.as_str())) {
@@ -65,9 +67,14 @@ fn names(agents: &Object) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// The terms of sections that overrule each other, the strongest first.
-fn terms(sections: &[(String, &Object)], whom: For<'_>, lines: &mut Vec<Line>) -> anyhow::Result<()> {
-    let security = sections.iter().find_map(|(_, section)| section.get("security")).and_then(Value::as_str);
+/// The terms of sections that overrule each other, the strongest first. `security`: what they come to, together with
+/// what they inherit.
+fn terms(
+    sections: &[(String, &Object)],
+    security: Option<&str>,
+    whom: For<'_>,
+    lines: &mut Vec<Line>,
+) -> anyhow::Result<()> {
     for key in TERMS {
         let mut said = None;
         for (at, section) in sections {

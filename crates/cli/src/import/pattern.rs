@@ -48,6 +48,12 @@ impl Word {
         self.0.iter().map_while(|c| *c).collect()
     }
 
+    /// Whether it fits a text when its wildcards stand for anything at all.
+    pub fn may_be(&self, text: &str) -> bool {
+        let text: Glob = text.chars().map(Some).collect();
+        meet(&self.0, &text)
+    }
+
     pub fn is_wild(&self) -> bool {
         self.0.contains(&None)
     }

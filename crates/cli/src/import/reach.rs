@@ -106,7 +106,8 @@ fn wild(pattern: &Pattern, entry: &Entry, program: &Word) -> Reach {
         for folder in folders {
             for name in [Some(runner), version.as_deref()].into_iter().flatten() {
                 let name = if by_path { format!("{folder}/{name}") } else { name.to_owned() };
-                if runs_scripts(pattern, entry, &name) {
+                // Asking the engine costs more than seeing that the name does not fit.
+                if program.may_be(&name) && runs_scripts(pattern, entry, &name) {
                     return Reach::Anything(format!("it would cover `{name}` too, with any script"));
                 }
             }

@@ -119,6 +119,9 @@ fn a_gateways_terms_tighten_and_never_loosen() {
     expect(&merged, "security: full", Fate::Refused, "", "--allow-full");
     expect(&merged, "ask: off", Fate::Refused, "", "unasked");
     assert_eq!(merged.policy, Policy::default());
+    let inherited = json!({"version": 1, "defaults": {"security": "full"}, "agents": {"*": {"security": null}, "main": {"ask": "off"}}});
+    let merged = import(Format::Gateway, &inherited);
+    expect(&merged, "main.ask: off", Fate::Refused, "", "unasked");
     let full = Wishes { allow_full: true, ..wishes() };
     let merged = import_with(&json!({"version": 1}), Format::Gateway, &open, &full).unwrap();
     assert_eq!((merged.policy.security, merged.policy.ask), (Security::Full, Ask::OnMiss));
@@ -290,6 +293,7 @@ fn wrong_types_and_versions_are_told_with_their_place() {
         ),
         (Format::Terminal, json!({"commandWhitelist": "npm test"}), "`commandWhitelist` is a text, expected a list"),
         (Format::Terminal, json!({"commandBlacklist": [true]}), "`commandBlacklist[0]` is true or false"),
+        (Format::Terminal, json!({"commandBlacklist": vec!["a"; 10_001]}), "`commandBlacklist` has 10001 entries"),
         (Format::ClaudeCode, json!({"permissions": []}), "`permissions` is a list"),
         (Format::ClaudeCode, json!({"permissions": {"allow": "Bash"}}), "`permissions.allow` is a text"),
         (Format::ClaudeCode, json!({"permissions": {"deny": [1]}}), "`permissions.deny[0]` is a number"),

@@ -3,6 +3,9 @@
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
+/// As many as a list of a policy holds.
+const MAX_ENTRIES: usize = 10_000;
+
 pub type Object = Map<String, Value>;
 
 pub fn object<'v>(value: &'v Value, at: &str) -> anyhow::Result<&'v Object> {
@@ -10,7 +13,11 @@ pub fn object<'v>(value: &'v Value, at: &str) -> anyhow::Result<&'v Object> {
 }
 
 pub fn list<'v>(value: &'v Value, at: &str) -> anyhow::Result<&'v [Value]> {
-    value.as_array().map(Vec::as_slice).with_context(|| wrong(at, "a list", value))
+    let list = value.as_array().with_context(|| wrong(at, "a list", value))?;
+    if list.len() > MAX_ENTRIES {
+        bail!("`{at}` has {} entries, and a policy has room for {MAX_ENTRIES}", list.len());
+    }
+    Ok(list)
 }
 
 pub fn text<'v>(value: &'v Value, at: &str) -> anyhow::Result<&'v str> {
