@@ -13,6 +13,7 @@ mod commands;
 mod deciding;
 mod durability;
 mod guarding;
+mod import;
 mod rights;
 mod running;
 mod seed_http;

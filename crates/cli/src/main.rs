@@ -7,6 +7,7 @@ mod client;
 mod config;
 mod exit;
 mod folder;
+mod import;
 mod interrupt;
 mod locate;
 mod output;

@@ -8,6 +8,7 @@ mod completions;
 mod deny;
 mod grants;
 mod history;
+mod import;
 mod keys;
 mod pending;
 mod policy;
@@ -68,6 +69,8 @@ enum Verb {
     Untrust(trust::UntrustArgs),
     /// Show, check and change policy
     Policy(policy::Args),
+    /// Put another tool's allowlist into a policy
+    Import(import::Args),
     /// Make, list and revoke keys
     Keys(keys::Args),
     /// Check and export the record
@@ -94,6 +97,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Trust(args) => trust::trust(&args, &locate()?),
         Verb::Untrust(args) => trust::untrust(&args, &locate()?),
         Verb::Policy(args) => policy::run(&args, &flags),
+        Verb::Import(args) => import::run(&args, &locate()?),
         Verb::Keys(args) => keys::run(&args, &locate()?),
         Verb::Audit(args) => audit::run(&args, &flags),
         Verb::Completions(args) => completions::run(&args),
