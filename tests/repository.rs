@@ -32,7 +32,10 @@ const ARROWS: [(&str, &[&str]); 9] = [
         ],
     ),
     ("countersign-testkit", &["countersign-gate", "countersign-model"]),
-    ("countersign-benches", &["countersign-doors", "countersign-gate", "countersign-ledger", "countersign-model"]),
+    (
+        "countersign-benches",
+        &["countersign-doors", "countersign-gate", "countersign-ledger", "countersign-model", "countersign-shell"],
+    ),
 ];
 
 /// Crates that the domain must not know: no async, no SQL, no HTTP.

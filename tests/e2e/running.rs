@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
@@ -277,11 +278,11 @@ struct Terminal {
 
 impl Terminal {
     fn start(place: &Place, words: &str) -> Self {
-        let socket = format!(
-            "countersign-{}-{}",
-            std::process::id(),
-            place.folder.path().file_name().unwrap().to_string_lossy()
-        );
+        // One a terminal: a server that is being killed still answers on its socket for a while.
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = place.folder.path().file_name().unwrap().to_string_lossy();
+        let socket = format!("countersign-{}-{number}-{folder}", std::process::id());
         let terminal = Self { socket };
         let data = place.gate.data.display();
         let line = format!("COUNTERSIGN_DATA={data} {} run {words}; echo code $?; sleep 600", crate::support::BINARY);

@@ -63,7 +63,14 @@ fn show(text: &str) {
 /// What is being typed.
 struct Entering {
     what: What,
+    label: String,
     text: String,
+}
+
+impl Entering {
+    fn show(&self) {
+        show(&format!("{}{}", self.label, escape_line(&self.text)));
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,9 +139,10 @@ impl Prompt {
     }
 
     fn enter(&mut self, what: What, text: &str, label: &str) {
-        self.entering = Some(Entering { what, text: text.to_owned() });
         say("");
-        show(&format!("{label}{}", escape_line(text)));
+        let entering = Entering { what, label: label.to_owned(), text: text.to_owned() };
+        entering.show();
+        self.entering = Some(entering);
     }
 
     fn take(&mut self, key: KeyEvent, pending: &mut Option<Value>) -> Step {
@@ -197,7 +205,7 @@ impl Prompt {
             KeyCode::Char(c) => entering.text.push(c),
             _ => {}
         }
-        show(&escape_line(&entering.text));
+        entering.show();
         self.entering = Some(entering);
         Step::Wait
     }

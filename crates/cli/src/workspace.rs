@@ -31,7 +31,8 @@ impl Workspace {
         if let Some(named) = named {
             return Self::at(named).map(Some);
         }
-        let here = fs::canonicalize(here).with_context(|| format!("there is no directory `{}`", here.display()))?;
+        // A place that is not there has no workspace around it; whoever runs something there is told so.
+        let Ok(here) = fs::canonicalize(here) else { return Ok(None) };
         let found = here.ancestors().find(|folder| folder.join(FOLDER).join(FILE).symlink_metadata().is_ok());
         found.map(Self::at).transpose()
     }

@@ -194,16 +194,7 @@ fn threat_31_what_is_offered_covers_this_and_no_more() {
     for line in ["npm install", "npm install other", "npm install left-pad other", "npm run x"] {
         assert!(!allowed(line, &[&pattern]), "{line} under {pattern}");
     }
-    for line in [
-        "rm -rf /",
-        "bash -c ls",
-        "python3 -c 1",
-        "sudo ls",
-        "x=$(npm ci)",
-        "$X",
-        "node -e 1",
-        "env npm ci",
-    ] {
+    for line in ["rm -rf /", "bash -c ls", "python3 -c 1", "sudo ls", "x=$(npm ci)", "$X", "node -e 1", "env npm ci"] {
         assert_eq!(offered(line), None, "{line}");
     }
 }

@@ -151,7 +151,7 @@ fn covers(entry: &Entry, argv: &[String]) -> bool {
     cover(&assess(&line(argv), &options), std::slice::from_ref(entry), false, &options) == Coverage::Covered
 }
 
-fn options(resolve: Option<&Resolve>) -> Options<'_> {
+fn options<'r>(resolve: Option<&'r Resolve<'r>>) -> Options<'r> {
     Options { resolve, ..Options::default() }
 }
 
