@@ -94,9 +94,8 @@ enum Phase {
 }
 
 impl Running {
-    pub(crate) fn new(mut child: Child, stdio: Stdio, recheck: Recheck) -> io::Result<Self> {
+    pub(crate) fn new(mut child: Child, family: Family, stdio: Stdio, recheck: Recheck) -> io::Result<Self> {
         let pid = Pid::from_child(&child);
-        let family = Family::new(pid);
         let pieces = pidfd_open(pid, PidfdFlags::empty()).and_then(|process| {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
             Ok((process, Stopper(Arc::new(eventfd(0, flags)?))))
