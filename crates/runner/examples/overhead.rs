@@ -12,10 +12,12 @@ use countersign_runner::{Inherited, Spec, Stdio, What, bind, start};
 
 const ROUNDS: usize = 500;
 
+type Way<'w> = (&'static str, Box<dyn FnMut() + 'w>, Vec<Duration>);
+
 fn main() {
     let inherited = Inherited::capture();
     let words = vec!["true".to_owned()];
-    let mut ways: [(&str, Box<dyn FnMut()>, Vec<Duration>); 5] = [
+    let mut ways: [Way<'_>; 5] = [
         ("bash -c true, plain", Box::new(|| plain(&["bash", "-c", "true"])), Vec::new()),
         ("bash -c true, bound", Box::new(|| bound(What::Text { text: "true", shell: None }, &inherited)), Vec::new()),
         ("true, plain", Box::new(|| plain(&["true"])), Vec::new()),

@@ -279,6 +279,41 @@ fn threat_16_a_program_replaced_under_its_name_does_not_run() {
 }
 
 #[test]
+fn threat_16_a_program_that_is_swapped_all_the_time_is_the_right_one_or_none() {
+    let world = World::new();
+    for (name, from) in [("good", "/usr/bin/true"), ("bad", "/usr/bin/false")] {
+        fs::copy(from, world.path().join(name)).unwrap();
+        fs::set_permissions(world.path().join(name), fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let put = |name: &str| {
+        fs::hard_link(world.path().join(name), world.path().join("new")).unwrap();
+        fs::rename(world.path().join("new"), world.path().join("tool")).unwrap();
+    };
+    put("good");
+    let exec = world.words(&["./tool"]);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                ["bad", "good"].map(put);
+            }
+        });
+        let _ends = Ends(&done);
+        let (mut ran, mut refused) = (0, 0);
+        while ran < 200 || refused < 200 {
+            match world.start(&exec) {
+                Ok(running) => {
+                    assert_eq!(wait(running, None).exit_code(), 0, "the other one ran");
+                    ran += 1;
+                }
+                Err(StartError::Changed(_)) => refused += 1,
+                Err(other) => panic!("{other}"),
+            }
+        }
+    });
+}
+
+#[test]
 fn an_empty_part_of_the_path_is_the_working_directory() {
     for path in ["/usr/bin::/bin", ":/usr/bin", "/usr/bin:", ".:/usr/bin"] {
         let world = World::with_path(path);

@@ -205,6 +205,18 @@ fn dropped_without_waiting_it_is_ended() {
 }
 
 #[test]
+fn ending_one_by_force_leaves_the_others_alone() {
+    let world = World::new();
+    let (victim, other) = (world.text("sleep 1000"), world.words(&["true"]));
+    std::thread::scope(|scope| {
+        let ending = scope.spawn(|| (0..100).for_each(|_| drop(world.start(&victim).unwrap())));
+        while !ending.is_finished() {
+            assert_eq!(world.run(&other).exit, Exit::Code(0));
+        }
+    });
+}
+
+#[test]
 fn what_cannot_be_started_says_so() {
     let world = World::new();
     let path = world.program("tool", "no program at all\n");
