@@ -16,7 +16,7 @@ use std::path::Path;
 
 use common::{World, binding};
 use countersign_model::{Action, Exec};
-use countersign_runner::{BindError, Change, EnvError, Inherited, StartError, What};
+use countersign_runner::{BindError, Change, EnvError, Inherited, What};
 
 const TRUE: What<'_> = What::Text { text: "true", shell: None };
 

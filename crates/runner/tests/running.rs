@@ -130,7 +130,7 @@ fn binary_output_comes_through_whole() {
 #[test]
 fn a_background_child_that_holds_the_pipe_is_not_waited_for() {
     let world = World::new();
-    let running = world.start(&world.text("sleep 1000 & echo $!")).unwrap();
+    let running = world.start(&world.text("sleep 60 & echo $!")).unwrap();
     let begun = Instant::now();
     let outcome = wait(running, None);
     assert!(begun.elapsed() < Duration::from_secs(20), "it was waited for");
@@ -152,7 +152,7 @@ fn a_background_writer_is_not_listened_to_for_ever() {
 #[test]
 fn the_last_words_are_not_lost_when_others_hold_the_pipe() {
     let world = World::new();
-    let text = "head -c 200000 /dev/zero; sleep 1000 & echo; echo $!";
+    let text = "head -c 200000 /dev/zero; sleep 60 & echo; echo $!";
     let outcome = world.run(&world.text(text));
     let text = String::from_utf8_lossy(&outcome.stdout.bytes[200_000..]).into_owned();
     let pid = rustix::process::Pid::from_raw(text.trim().parse().unwrap()).unwrap();

@@ -41,6 +41,8 @@ fn what_forked_away_and_ignores_term_is_gone_after_the_timeout() {
             std::thread::yield_now();
         }
     });
+    // Somebody else in this process starts a child of its own meanwhile.
+    let mut other = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
     let outcome = wait(running, Some(Duration::from_millis(1)));
     assert!(outcome.timed_out);
@@ -48,6 +50,8 @@ fn what_forked_away_and_ignores_term_is_gone_after_the_timeout() {
     for pid in pids {
         assert!(!fs::exists(format!("/proc/{pid}")).unwrap(), "{pid} is still there");
     }
+    drop(other.stdin.take());
+    assert!(other.wait().unwrap().success(), "it was ended too");
     let me = format!("/proc/{}/task", std::process::id());
     for task in fs::read_dir(me).unwrap() {
         let children = fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default();
