@@ -170,7 +170,7 @@ impl Finds<'_> {
         let missing = || BindError::NoShell(words.first().copied().unwrap_or_default().to_owned());
         let lookup = self.lookup(Path::new(""));
         let hit = words.iter().find_map(|word| lookup.program(word)).ok_or_else(missing)?;
-        let mut looked = see(&hit, Hash::IfOthersWrite)?.ok_or_else(missing)?;
+        let mut looked = see(&hit, Hash::Program)?.ok_or_else(missing)?;
         let name = Path::new(&looked.bound.path).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if !SHELLS.contains(&name) || looked.form != Form::Elf {
             return Err(missing());
@@ -183,7 +183,7 @@ impl Finds<'_> {
     fn outermost(&mut self, word: &str) -> Result<Main, BindError> {
         let missing = || BindError::NoProgram(word.to_owned());
         let hit = self.lookup(Path::new("")).program(word).ok_or_else(missing)?;
-        let looked = see(&hit, Hash::IfOthersWrite)?.ok_or_else(missing)?;
+        let looked = see(&hit, Hash::Program)?.ok_or_else(missing)?;
         let pinned = looked.form == Form::Elf;
         let by_name = (!pinned).then(|| self.folder.path.join(word_path(&hit, self.folder)));
         let main = Main { file: looked.file, by_name };
@@ -218,7 +218,7 @@ impl Finds<'_> {
             // The same word can mean two files, so it speaks for neither; the file that is meant here is checked.
             return if place.is_some() { self.script(&hit) } else { Ok(()) };
         }
-        let Some(looked) = see(&hit, Hash::IfOthersWrite)? else { return Ok(()) };
+        let Some(looked) = see(&hit, Hash::Program)? else { return Ok(()) };
         self.programs.push(BoundProgram { word: word.to_owned(), file: looked.bound });
         self.beside(word, &looked.form)
     }
@@ -248,7 +248,7 @@ impl Finds<'_> {
     /// Binds a word wherever the command runs; answers its form, nothing if it starts no file.
     fn named(&mut self, word: &str) -> Result<Option<Form>, BindError> {
         let Some(hit) = self.lookup(Path::new("")).program(word) else { return Ok(None) };
-        let Some(looked) = see(&hit, Hash::IfOthersWrite)? else { return Ok(None) };
+        let Some(looked) = see(&hit, Hash::Program)? else { return Ok(None) };
         if !self.programs.iter().any(|program| program.word == word) {
             self.programs.push(BoundProgram { word: word.to_owned(), file: looked.bound });
         }

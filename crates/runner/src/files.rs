@@ -39,8 +39,8 @@ pub(crate) enum Form {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hash {
     Always,
-    /// Only where somebody but the system's owner could change the file.
-    IfOthersWrite,
+    /// Only a script, and where somebody but the system's owner could change the file.
+    Program,
 }
 
 /// Opens an absolute path none of whose parts is a link.
@@ -68,10 +68,11 @@ pub(crate) fn look(path: &Path, hash: Hash) -> io::Result<Looked> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
     let text = path.to_str().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its name is not UTF-8"))?;
-    let wanted = hash == Hash::Always || others_write(&file, &meta);
+    let form = form_of(&file)?;
+    let script = matches!(form, Form::Script { .. });
+    let wanted = hash == Hash::Always || script || others_write(&file, &meta);
     let digest = (wanted && meta.size() <= MAX_HASHED).then(|| digest_of(&mut file)).transpose()?;
     let id = format!("{}:{}@{}{:09}:{}", meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec(), meta.size());
-    let form = form_of(&file)?;
     Ok(Looked { bound: BoundFile { path: text.to_owned(), id, digest, pinned: false }, file, form })
 }
 

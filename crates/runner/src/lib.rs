@@ -4,8 +4,8 @@
 //! nothing that stays; its answer becomes part of the action. `start` takes the stored action, looks again, refuses
 //! when anything differs, and runs what it looked at. Knows no gate, no HTTP and no policy, and never asks anybody.
 //!
-//! While a command runs, nothing else in the same process should start children: processes that it left behind are
-//! told from others by being nobody else's.
+//! A process that uses this should start no children in groups of their own by other means: what a command left behind
+//! is told from them by being nobody else's.
 
 mod bind;
 mod change;

@@ -3,20 +3,19 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, waitid};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::change::Change;
 use crate::output::{CHUNK, Captured, Pipe, Stream};
 use crate::start::{Recheck, Stdio};
 use crate::strays::Family;
-use crate::terminal::Lent;
+use crate::terminal::Loan;
 
 /// Between asking a command to end and ending it.
 const TO_END: Duration = Duration::from_secs(2);
@@ -77,7 +76,7 @@ pub struct Running {
     family: Family,
     out: Pipe,
     err: Pipe,
-    terminal: Option<(Lent, UnixStream, signal_hook::SigId)>,
+    terminal: Option<Loan>,
     started: Instant,
     recheck: Recheck,
     ended: bool,
@@ -94,9 +93,8 @@ enum Phase {
 }
 
 impl Running {
-    pub(crate) fn new(mut child: Child, stdio: Stdio, recheck: Recheck) -> io::Result<Self> {
+    pub(crate) fn new(mut child: Child, family: Family, stdio: Stdio, recheck: Recheck) -> io::Result<Self> {
         let pid = Pid::from_child(&child);
-        let family = Family::new(pid);
         let pieces = pidfd_open(pid, PidfdFlags::empty()).and_then(|process| {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
             Ok((process, Stopper(Arc::new(eventfd(0, flags)?))))
@@ -109,7 +107,7 @@ impl Running {
                 return Err(error.into());
             }
         };
-        let terminal = if stdio == Stdio::Inherit { lend(pid) } else { None };
+        let terminal = if stdio == Stdio::Inherit { Loan::to(pid) } else { None };
         let out = Pipe::new(child.stdout.take(), Stream::Stdout);
         let err = Pipe::new(child.stderr.take(), Stream::Stderr);
         let started = Instant::now();
@@ -154,8 +152,8 @@ impl Running {
             if woken.err {
                 read += self.err.read(&mut buffer, sink);
             }
-            if woken.child_changed {
-                self.follow_stop();
+            if woken.signal {
+                self.terminal.iter().for_each(Loan::follow);
             }
             let now = Instant::now();
             phase = match phase {
@@ -183,7 +181,7 @@ impl Running {
         }
         outcome.exit = exit_of(self.child.wait()?);
         self.ended = true;
-        self.give_back();
+        self.terminal = None;
         outcome.stdout = std::mem::take(&mut self.out.captured);
         outcome.stderr = std::mem::take(&mut self.err.captured);
         outcome.changed_meanwhile = self.recheck.changes();
@@ -197,13 +195,12 @@ impl Running {
 
     /// Sleeps until something happens. Whether the process ended is asked only while that is news.
     fn poll(&self, due: Option<Instant>, news: bool) -> io::Result<Woken> {
-        let signals = self.terminal.as_ref().map(|(_, signals, _)| signals.as_fd());
         let watched = [
             news.then(|| self.process.as_fd()),
             news.then(|| self.stop.0.as_fd()),
             self.out.open(),
             self.err.open(),
-            signals,
+            self.terminal.as_ref().map(Loan::signals),
         ];
         let mut fds: Vec<PollFd<'_>> =
             watched.iter().flatten().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
@@ -214,24 +211,8 @@ impl Running {
             Err(error) => return Err(error.into()),
         }
         let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
-        let [exited, stop, out, err, child_changed] = watched.map(|fd| fd.is_some() && ready.next().unwrap_or(false));
-        Ok(Woken { exited, stop, out, err, child_changed })
-    }
-
-    /// After a signal about the child: if it was stopped from the terminal, so are we.
-    fn follow_stop(&mut self) {
-        let Some((lent, signals, _)) = &self.terminal else { return };
-        let _ = rustix::io::read(signals, &mut [0; 64]);
-        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
-        if let Ok(Some(_)) = waitid(WaitId::Pid(Pid::from_child(&self.child)), options) {
-            lent.stop_along();
-        }
-    }
-
-    fn give_back(&mut self) {
-        if let Some((_, _, registration)) = self.terminal.take() {
-            signal_hook::low_level::unregister(registration);
-        }
+        let [exited, stop, out, err, signal] = watched.map(|fd| fd.is_some() && ready.next().unwrap_or(false));
+        Ok(Woken { exited, stop, out, err, signal })
     }
 }
 
@@ -240,7 +221,7 @@ impl Drop for Running {
         if !self.ended {
             self.family.kill();
             let _ = self.child.wait();
-            self.give_back();
+            self.terminal = None;
         }
     }
 }
@@ -250,21 +231,7 @@ struct Woken {
     stop: bool,
     out: bool,
     err: bool,
-    child_changed: bool,
-}
-
-/// Lends the terminal, and hears of the child's being stopped.
-fn lend(pid: Pid) -> Option<(Lent, UnixStream, signal_hook::SigId)> {
-    let (hears, told) = UnixStream::pair().ok()?;
-    hears.set_nonblocking(true).ok()?;
-    let registration = signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, told).ok()?;
-    match Lent::to(pid) {
-        Some(lent) => Some((lent, hears, registration)),
-        None => {
-            signal_hook::low_level::unregister(registration);
-            None
-        }
-    }
+    signal: bool,
 }
 
 fn exit_of(status: ExitStatus) -> Exit {

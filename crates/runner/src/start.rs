@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio as StdStdio};
 
 use countersign_model::{Binding, Exec};
+use rustix::process::Pid;
 use thiserror::Error;
 
 use crate::bind::{BindError, Bound, Spec, What, bind_in};
@@ -14,7 +15,7 @@ use crate::change::{Change, changes};
 use crate::environment::Inherited;
 use crate::folder::Folder;
 use crate::running::Running;
-use crate::strays;
+use crate::strays::Starting;
 
 /// Where a command's streams go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,13 +61,14 @@ pub fn start(exec: &Exec, inherited: &Inherited, stdio: Stdio) -> Result<Running
     if stdio == Stdio::Capture {
         command.stdin(StdStdio::null()).stdout(StdStdio::piped()).stderr(StdStdio::piped());
     }
-    strays::adopt_orphans();
+    let starting = Starting::begin();
     // INVARIANT: `bound` lives until after this, so the descriptors in the command's paths are those looked at.
     let spawned = command.spawn();
     let program = || exec.argv.as_ref().and_then(|words| words.first()).unwrap_or(&exec.command).clone();
     let child = spawned.map_err(|error| StartError::Spawn { program: program(), error })?;
+    let family = starting.done(Pid::from_child(&child));
     let recheck = Recheck { exec: exec.clone(), inherited: inherited.clone() };
-    Running::new(child, stdio, recheck).map_err(|error| StartError::Spawn { program: program(), error })
+    Running::new(child, family, stdio, recheck).map_err(|error| StartError::Spawn { program: program(), error })
 }
 
 /// The system opens the very file that was looked at. A script cannot be started that way: its interpreter would find

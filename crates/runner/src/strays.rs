@@ -5,18 +5,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, WaitOptions};
 
-/// The commands of this process that run now.
+/// The commands of this process that run now. Locked while one starts and while strays are looked for: between its
+/// start and its entry here a command would look like a stray of another.
 static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 /// How long killing is tried. Nothing survives a kill but what sleeps in a driver.
 const PERSISTENCE: Duration = Duration::from_secs(2);
 
-/// Makes processes without a parent ours, so that one that forks away can be found.
-pub(crate) fn adopt_orphans() {
-    // Older systems do not; the group is ended anyway.
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+/// Held while a command starts.
+pub(crate) struct Starting(MutexGuard<'static, BTreeSet<i32>>);
+
+impl Starting {
+    pub fn begin() -> Self {
+        // Makes processes without a parent ours, so that one that forks away can be found. Where that is refused, the
+        // group is ended anyway.
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        Self(LIVE.lock())
+    }
+
+    pub fn done(mut self, leader: Pid) -> Family {
+        self.0.insert(leader.as_raw_pid());
+        Family { leader }
+    }
 }
 
 /// One command and all that came of it.
@@ -34,15 +46,11 @@ struct Process {
 }
 
 impl Family {
-    pub fn new(leader: Pid) -> Self {
-        LIVE.lock().insert(leader.as_raw_pid());
-        Self { leader }
-    }
-
     /// INVARIANT: called before the leader is reaped, so that its number still means it.
     pub fn signal(&self, signal: Signal) {
+        let live = LIVE.lock();
         let _ = rustix::process::kill_process_group(self.leader, signal);
-        for pid in self.members().into_iter().filter(|pid| *pid != self.leader.as_raw_pid()) {
+        for pid in self.members(&live).into_iter().filter(|pid| *pid != self.leader.as_raw_pid()) {
             if let Some(pid) = Pid::from_raw(pid) {
                 let _ = rustix::process::kill_process(pid, signal);
             }
@@ -62,19 +70,24 @@ impl Family {
     }
 
     pub fn is_gone(&self) -> bool {
-        self.members().is_empty()
+        self.members(&LIVE.lock()).is_empty()
     }
 
     /// Who is alive; the dead that were given to us are buried on the way.
-    fn members(&self) -> BTreeSet<i32> {
+    fn members(&self, live: &BTreeSet<i32>) -> BTreeSet<i32> {
         let all = processes();
         let (me, leader) = (rustix::process::getpid().as_raw_pid(), self.leader.as_raw_pid());
-        let live = LIVE.lock().clone();
-        // With several commands at once an orphan could be of any of them: then it is left alone.
+        let own_group = rustix::process::getpgrp().as_raw_pid();
+        // With several commands at once an orphan could be of any of them: then it is left alone. What is in our own
+        // group was started by somebody else in this process.
         let alone = live.len() <= 1;
         let born = all.get(&leader).map_or(u64::MAX, |process| process.started);
         let orphan = |pid: &i32, process: &Process| {
-            alone && process.parent == me && process.started >= born && !live.contains(pid)
+            alone
+                && process.parent == me
+                && process.group != own_group
+                && process.started >= born
+                && !live.contains(pid)
         };
         let root =
             |(pid, process): &(&i32, &Process)| **pid == leader || process.group == leader || orphan(pid, process);
