@@ -201,3 +201,55 @@ fn the_command_line_says_how_to_confirm_an_override() {
     let second = approve(&["--confirm", digest]);
     assert!(second.status.success(), "{}", String::from_utf8_lossy(&second.stderr));
 }
+
+const OWN_RULE: &str = r#"
+[[rule]]
+id = "our_deploy"
+reason = "deploys to the customers"
+programs = ["deployctl"]
+match = ["deployctl push", "sudo deployctl push"]
+no_match = ["echo deployctl push"]
+"#;
+
+#[test]
+fn a_users_own_rules_count_and_broken_ones_leave_the_last_good_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own.toml");
+    std::fs::write(&file, OWN_RULE).unwrap();
+    let gate = Gate::start_with(&format!("[shell]\nrules = [{:?}]\n", file.display().to_string()));
+    let agent = gate.key("agent", "bot");
+    let codes = |command: &str| {
+        let asked = gate.post(&agent, "/v1/approvals", &json!({"session_id": "s", "command": command})).expect(200);
+        let code = |reason: &Value| reason["code"].as_str().unwrap().to_owned();
+        (asked["risk"].clone(), asked["reasons"].as_array().unwrap().iter().map(code).collect::<Vec<_>>())
+    };
+    let (risk, reasons) = codes("ls && deployctl push");
+    assert!(risk == "dangerous" && reasons.contains(&"our_deploy".to_owned()), "{reasons:?}");
+    let reread = || {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(gate.pid()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    };
+    // Whole or not at all, as an editor saves it: a signal from before may still be on its way.
+    let write = |text: String| {
+        let beside = folder.path().join("new.toml");
+        std::fs::write(&beside, text).unwrap();
+        std::fs::rename(&beside, &file).unwrap();
+    };
+    // A rule more, then one that is broken: what came before stays.
+    write(OWN_RULE.replace("our_deploy", "our_release"));
+    reread();
+    while !codes("deployctl push").1.contains(&"our_release".to_owned()) {}
+    write(OWN_RULE.replace("match = [\"deployctl push\"", "match = [\"ls\""));
+    let told = std::process::Command::new(crate::support::BINARY)
+        .args(["assess", "--rules", file.to_str().unwrap(), "ls"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(told.contains("own.toml:6") && told.contains("`ls`"), "{told}");
+    reread();
+    write("[[rule]]\nid = 5\n".to_owned());
+    reread();
+    for _ in 0..20 {
+        assert!(codes("deployctl push").1.contains(&"our_release".to_owned()));
+    }
+}

@@ -22,6 +22,14 @@ struct File {
     limits: Limits,
     retention: Retention,
     metrics: MetricsSection,
+    shell: Shell,
+}
+
+/// Rules for commands, beside the built-in ones.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Shell {
+    rules: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -75,6 +83,8 @@ pub struct Config {
     pub tls: Option<(PathBuf, PathBuf)>,
     pub http: HttpConfig,
     pub gate: GateConfig,
+    /// Files of the user's own rules for commands.
+    pub rules: Vec<PathBuf>,
 }
 
 impl Config {
@@ -121,7 +131,10 @@ impl Config {
             max_pending: file.limits.max_pending.unwrap_or(GateConfig::default().max_pending),
             retention_ms: args.retention_days.or(file.retention.days).map(|days| days.saturating_mul(DAY_MS)),
         };
-        Ok(Self { listen, tls, http, gate })
+        // As written in the file: from the file's own folder.
+        let beside = args.config.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        let rules = file.shell.rules.iter().map(|rules| beside.join(rules)).collect();
+        Ok(Self { listen, tls, http, gate, rules })
     }
 }
 

@@ -13,6 +13,7 @@ mod locate;
 mod output;
 mod prompt;
 mod record;
+mod rules;
 mod running;
 mod serve;
 mod showing;

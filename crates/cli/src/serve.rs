@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use countersign_doors::http::{Listener, router, serve, tls_config};
+use countersign_gate::Gate;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -15,6 +16,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, DEFAULT_LISTEN};
 use crate::folder::Folder;
+use crate::rules;
 use crate::wire_up::{ensure_admin_key, start_gate};
 
 #[derive(Debug, clap::Args)]
@@ -64,6 +66,8 @@ pub fn run(args: Args, data: PathBuf) -> anyhow::Result<ExitCode> {
 
 async fn serve_folder(folder: &Folder, config: Config, data: &Path) -> anyhow::Result<()> {
     let gate = start_gate(folder, config.gate).await?;
+    gate.use_rules(rules::read(&config.rules)?);
+    tokio::spawn(reread_rules(gate.clone(), config.rules.clone()));
     let made = ensure_admin_key(folder, &gate).await?;
     let tcp = TcpListener::bind(config.listen)
         .await
@@ -91,6 +95,20 @@ async fn serve_folder(folder: &Folder, config: Config, data: &Path) -> anyhow::R
     // Others must not find a socket that nobody serves.
     let _ = std::fs::remove_file(folder.socket());
     Ok(())
+}
+
+/// On SIGHUP the user's rules are read again. Broken ones change nothing: the last good ones stay.
+async fn reread_rules(gate: Gate, files: Vec<PathBuf>) {
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
+    while hangup.recv().await.is_some() {
+        match rules::read(&files) {
+            Ok(rules) => {
+                gate.use_rules(rules);
+                tracing::info!("the rules for commands were read again");
+            }
+            Err(error) => tracing::error!("the rules are not used, those from before stay: {error:#}"),
+        }
+    }
 }
 
 fn listen_on_socket(path: &Path) -> anyhow::Result<UnixListener> {

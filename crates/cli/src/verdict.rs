@@ -2,7 +2,9 @@
 //! would start, and what an answer for longer than this once would stand for.
 
 use countersign_model::{Action, AgentWords, Assessment as Kept, Exec, escape_line, showing};
-use countersign_shell::{Assessment, Coverage, Entry, Layer, Offer, Options, Reason, Risk, Simple, Verdict, cover};
+use countersign_shell::{
+    Assessment, Coverage, Entry, Layer, Offer, Options, Reason, Reversibility, Risk, Simple, Verdict, cover,
+};
 
 use crate::output::Tone;
 use crate::record::Showing;
@@ -123,7 +125,14 @@ impl Told<'_> {
             (flags.inline_code, "runs code given inline"),
             (flags.dynamic, "has words that are only known when it runs"),
         ];
-        let named: Vec<&str> = named.into_iter().filter_map(|(is, name)| is.then_some(name)).collect();
+        let undone = match self.assessment.reversibility {
+            Reversibility::Reversible => None,
+            Reversibility::Recoverable => Some("can be undone"),
+            Reversibility::Unknown => Some("may not be undone"),
+            Reversibility::Irreversible => Some("cannot be undone"),
+        };
+        let named = named.into_iter().filter_map(|(is, name)| is.then_some(name));
+        let named: Vec<&str> = named.chain(undone).collect();
         (!named.is_empty()).then(|| Line::prose(format!("it {}", named.join(", ")), 0, Tone::Plain))
     }
 

@@ -4,12 +4,13 @@ use std::io::{self, BufRead};
 use std::path::PathBuf;
 
 use countersign_model::escape_line;
-use countersign_shell::{Assessment, Entry, Options, Verdict, Word, assess, verdict};
+use countersign_shell::{Assessment, Entry, Options, Rules, Verdict, Word, assess, verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::exit::Usage;
 use crate::output::{self, Style};
+use crate::rules;
 use crate::showing::Line;
 use crate::verdict::Told;
 
@@ -27,6 +28,9 @@ pub struct Args {
     /// The folder of the agent's work; what is outside counts as outside
     #[arg(long, value_name = "DIR")]
     workspace: Option<String>,
+    /// A file of rules to judge it by too (may be repeated)
+    #[arg(long, value_name = "FILE")]
+    rules: Vec<PathBuf>,
     /// Go through the layers one by one
     #[arg(long, conflicts_with_all = ["json", "jsonl"])]
     explain: bool,
@@ -44,16 +48,18 @@ struct Row {
     id: Option<Value>,
     command: String,
     #[serde(default)]
-    allowlist: Vec<String>,
+    allowlist: Option<Vec<String>>,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let workspace = args.workspace.as_deref();
-    let Some(command) = &args.command else { return lines(workspace) };
+    let rules = rules::read(&args.rules)?;
+    let rules = rules.as_ref();
+    let Some(command) = &args.command else { return lines(workspace, rules) };
     if let Some(bad) = args.allow.iter().find(|pattern| Entry::parse(pattern).is_none()) {
         return Err(Usage(format!("`{}` is no allowlist entry", escape_line(bad))).into());
     }
-    let (assessment, verdict) = judge(command, &args.allow, workspace);
+    let (assessment, verdict) = judge(command, &args.allow, workspace, rules);
     if args.json {
         return output::line(&output::json(&answer(None, &assessment, verdict)));
     }
@@ -65,7 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     output::write(&text)
 }
 
-fn lines(workspace: Option<&str>) -> anyhow::Result<()> {
+fn lines(workspace: Option<&str>, rules: Option<&Rules>) -> anyhow::Result<()> {
     for (number, line) in io::stdin().lock().lines().enumerate() {
         let line = line?;
         if line.trim().is_empty() {
@@ -73,16 +79,16 @@ fn lines(workspace: Option<&str>) -> anyhow::Result<()> {
         }
         let row: Row = serde_json::from_str(&line)
             .map_err(|error| Usage(format!("line {} is not a request to assess: {error}", number + 1)))?;
-        let (assessment, verdict) = judge(&row.command, &row.allowlist, workspace);
+        let (assessment, verdict) = judge(&row.command, &row.allowlist.unwrap_or_default(), workspace, rules);
         output::line(&output::json(&answer(row.id, &assessment, verdict)))?;
     }
     Ok(())
 }
 
 /// An entry that cannot be read covers nothing.
-fn judge(command: &str, allowlist: &[String], workspace: Option<&str>) -> (Assessment, Verdict) {
+fn judge(command: &str, allowlist: &[String], workspace: Option<&str>, rules: Option<&Rules>) -> (Assessment, Verdict) {
     let resolve = |word: &str| resolve(word);
-    let options = Options { workspace, resolve: Some(&resolve), ..Options::default() };
+    let options = Options { workspace, rules, resolve: Some(&resolve), ..Options::default() };
     let assessment = assess(command, &options);
     let entries: Vec<Entry> = allowlist.iter().filter_map(|pattern| Entry::parse(pattern)).collect();
     let verdict = verdict(&assessment, &entries, &options);
@@ -110,7 +116,7 @@ fn answer(id: Option<Value>, assessment: &Assessment, verdict: Verdict) -> Value
         })
         .collect();
     let mut answer = json!({
-        "risk": assessment.risk, "verdict": verdict, "reasons": reasons, "commands": commands,
+        "risk": assessment.risk, "reversibility": assessment.reversibility, "verdict": verdict, "reasons": reasons, "commands": commands,
         "flags": assessment.flags,
     });
     if let (Some(id), Some(fields)) = (id, answer.as_object_mut()) {
