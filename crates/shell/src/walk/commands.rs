@@ -12,6 +12,8 @@ use super::compounds::dynamic;
 use super::env::Binding;
 use super::{Base, Finding, Heres, Role, Walker, folder};
 
+/// Variables set before one command, as far as anybody would read.
+const MAX_ASSIGNMENTS: usize = 512;
 /// Programs a word may stand for before each is judged by itself.
 const MAX_PROGRAMS: usize = 16;
 
@@ -24,7 +26,11 @@ pub(super) struct Redirects {
 impl Walker<'_> {
     pub(super) fn simple(&mut self, node: &SimpleNode<'_>, command: &Command<'_>, heres: Heres<'_, '_>) {
         let lasting = node.words.is_empty();
-        let assignments = node.assigns.iter().map(|assign| self.assign(assign, lasting, heres)).collect();
+        if node.assigns.len() > MAX_ASSIGNMENTS {
+            self.crowd(self.at(command.span));
+        }
+        let read = node.assigns.iter().take(MAX_ASSIGNMENTS);
+        let assignments = read.map(|assign| self.assign(assign, lasting, heres)).collect();
         let mut argv = Vec::with_capacity(node.words.len());
         for word in &node.words {
             argv.extend(self.words(word, heres));

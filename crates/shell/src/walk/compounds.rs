@@ -13,6 +13,8 @@ use super::{Heres, Walker, bounded};
 const MAX_FEEDERS: usize = 32;
 /// Loops inside each other that are walked twice.
 const MAX_WALKED_TWICE: usize = 2;
+/// Loops in loops, as far as anybody would read.
+const MAX_LOOPS: usize = 12;
 
 /// Words of a loop that are looked at one by one; more count as unknown.
 const MAX_LOOPED: usize = 32;
@@ -185,6 +187,10 @@ impl Walker<'_> {
     /// for certain instead, which keeps the work in proportion to the text.
     fn looped(&mut self, body: impl Fn(&mut Self)) {
         let outer = self.frame.loops;
+        if outer >= MAX_LOOPS {
+            let span = self.whole();
+            return self.deep(span);
+        }
         self.framed(
             |frame| {
                 frame.place.repeated = true;

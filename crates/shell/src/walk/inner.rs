@@ -11,6 +11,10 @@ use crate::word::{Dynamic, Source, Value, Word};
 
 use super::{Base, Walker};
 
+/// Text inside text, all of it together: a few times what can be given at once. More only comes of code that carries
+/// itself on and on.
+const MAX_UNFOLDED: usize = 3 * crate::input::MAX_TEXT;
+
 /// Carriers whose inner commands change the variables of this very shell.
 const SAME_SHELL: &[&str] = &["eval", "source", ".", "trap", "command", "builtin", "mapfile", "readarray"];
 
@@ -139,6 +143,11 @@ impl Walker<'_> {
     }
 
     fn script(&mut self, text: &str, base: Base) {
+        self.unfolded += text.len();
+        if self.unfolded > MAX_UNFOLDED {
+            let span = self.whole();
+            return self.deep(span);
+        }
         let parsed = parse::parse(text, self.parse_depth());
         self.frame.base = base;
         self.parsed(&parsed);

@@ -112,6 +112,8 @@ pub(crate) struct Walker<'t> {
     env: Env,
     frame: Frame,
     functions: Vec<String>,
+    /// Bytes of text inside text so far.
+    unfolded: usize,
     out: Walk,
 }
 
@@ -140,8 +142,15 @@ pub(crate) fn walk<'t>(text: &'t str, workspace: Option<&'t str>) -> Walk {
         carrier: None,
         positional: None,
     };
-    let mut walker =
-        Walker { text, workspace, env: Env::default(), frame, functions: Vec::new(), out: Walk::default() };
+    let mut walker = Walker {
+        text,
+        workspace,
+        env: Env::default(),
+        frame,
+        functions: Vec::new(),
+        unfolded: 0,
+        out: Walk::default(),
+    };
     let parsed = parse::parse(text, 0);
     walker.out.empty = parsed.list.items.is_empty() && parsed.fault.is_none();
     walker.parsed(&parsed);
@@ -253,10 +262,17 @@ impl Walker<'_> {
     /// Whether no more commands are listed; says so once.
     fn full(&mut self, span: Span) -> bool {
         let full = self.out.simples.len() >= MAX_COMMANDS;
-        if full && !std::mem::replace(&mut self.out.constructs.crowded, true) {
+        if full {
+            self.crowd(span);
+        }
+        full
+    }
+
+    /// There is more from here on than is looked at; says so once.
+    fn crowd(&mut self, span: Span) {
+        if !std::mem::replace(&mut self.out.constructs.crowded, true) {
             let message = "there are more commands from here on than anybody could read";
             self.find("too_many_commands", message, span, Risk::Dangerous);
         }
-        full
     }
 }

@@ -102,10 +102,15 @@ impl Walker<'_> {
     pub(super) fn too_deep(&mut self, span: Span) -> bool {
         let deep = self.frame.nesting >= MAX_NESTING;
         if deep {
-            self.out.constructs.unparsable = true;
-            self.find("too_deep", "commands are wrapped so deep that nobody could read them", span, Risk::Dangerous);
+            self.deep(span);
         }
         deep
+    }
+
+    /// What lies further in is not looked at.
+    pub(super) fn deep(&mut self, span: Span) {
+        self.out.constructs.unparsable = true;
+        self.find("too_deep", "commands are wrapped so deep that nobody could read them", span, Risk::Dangerous);
     }
 }
 
