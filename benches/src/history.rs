@@ -58,11 +58,12 @@ async fn compare(folder: &Path, args: &Args) -> anyhow::Result<()> {
     let mut table =
         Table::new(["round", "empty store", "commands a commit", "with a past", "commands a commit", "ratio"]);
     let (mut ratios, mut creates) = (Vec::new(), (Vec::new(), Vec::new()));
+    // One store each for all rounds: what is pending piles up in both alike, and only the past differs.
+    let new_path = folder.join("new.db");
+    let new = LocalGate::open(&new_path).await?;
+    warm_up(&new, &new_path).await?;
     for number in 1..=args.rounds {
         say(format!("history: round {number} of {}", args.rounds));
-        let new_path = folder.join(format!("new-{number}.db"));
-        let new = LocalGate::open(&new_path).await?;
-        warm_up(&new, &new_path).await?;
         // Whoever comes first in one round comes second in the next.
         let (empty, past) = if number % 2 == 0 {
             let empty = round(&new, time).await?;
@@ -71,7 +72,6 @@ async fn compare(folder: &Path, args: &Args) -> anyhow::Result<()> {
             let past = round(&old, time).await?;
             (round(&new, time).await?, past)
         };
-        new.close().await;
         let ratio = past.creates / empty.creates;
         table.row([
             number.to_string(),
@@ -98,6 +98,7 @@ async fn compare(folder: &Path, args: &Args) -> anyhow::Result<()> {
         "Create with {} finished approvals in the store ({size:.0} MiB), {CALLERS} callers, durable",
         args.finished
     ));
+    new.close().await;
     old.close().await;
     Ok(())
 }

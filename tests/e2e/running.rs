@@ -251,6 +251,39 @@ fn remembering_writes_the_file_and_trusts_it_and_two_at_once_lose_nothing() {
 }
 
 #[test]
+fn a_running_command_is_stopped_from_elsewhere_with_all_it_started() {
+    let place = place();
+    let mut child = {
+        let (child, id) = place.asking(&["-c", "trap '' TERM; sleep 600 & echo $!; wait"]);
+        let path = format!("/v1/approvals/{id}/stop");
+        place.gate.post(&place.ann, &path, &json!({})).expect_error(409, "not_running");
+        place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
+        (child, id)
+    };
+    let mut first = String::new();
+    let mut stdout = std::io::BufReader::new(child.0.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut stdout, &mut first).unwrap();
+    let stop = place.gate.command(&["stop", &child.1]).output().unwrap();
+    assert!(stop.status.success(), "{}", text(&stop.stderr));
+    let output = child.0.wait_with_output().unwrap();
+    assert_eq!(code(&output), 137, "{}", text(&output.stderr));
+    assert!(!Path::new(&format!("/proc/{}", first.trim())).exists(), "what it started is gone too");
+    assert_eq!(place.record(&child.1)["run"], json!({"signal": 9, "stopped": true}));
+    let verified = place.gate.command(&["audit", "verify"]).output().unwrap();
+    assert!(verified.status.success(), "{}", text(&verified.stderr));
+}
+
+#[test]
+fn a_file_of_another_user_says_nothing() {
+    let place = place();
+    place.terminal_file(r#"{"requireCommandConfirmation": false}"#);
+    assert!(place.trust().status.success());
+    std::os::unix::fs::chown(place.path(".agents/terminal.json"), Some(65534), None).unwrap();
+    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch x"])), 75);
+    assert!(!place.trust().status.success());
+}
+
+#[test]
 fn a_gate_that_goes_away_means_nothing_ran() {
     let mut place = place();
     let (child, _) = place.asking(&["--ask-timeout", "2", "-c", "touch ran"]);

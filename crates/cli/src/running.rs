@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use countersign_model::{Action, COMMAND_SECS, Exec, escape_line};
@@ -20,6 +21,8 @@ use crate::{exit, interrupt, output, prompt};
 /// The one line that callers of the terminal tool know.
 const NOT_APPROVED: &str = "Error: Command was not approved (rejected or timed out).";
 const REPORT_PATIENCE: Duration = Duration::from_secs(5);
+const LISTEN_AFTER: Duration = Duration::from_millis(200);
+const LISTEN_SECS: u64 = 60;
 
 /// One command on its way.
 pub struct Run<'r> {
@@ -70,6 +73,7 @@ impl Run<'_> {
             Err(error) => return Ok(self.not_started(&id, &error)),
         };
         *stage.lock() = Stage::Running(running.stopper());
+        self.stop_when_asked(&id, running.stopper());
         let ended = running.wait(self.limit(&view), &mut |_, _| ());
         *stage.lock() = Stage::Over;
         let outcome = ended?;
@@ -171,6 +175,29 @@ impl Run<'_> {
         if let Err(error) = self.caller.send::<Value>(request.timeout(REPORT_PATIENCE)) {
             output::note(&format!("how it ended is not on the record: {error}"));
         }
+    }
+
+    /// Hears from the gate when somebody wants it ended. The thread ends with the process, or when the gate says that
+    /// nothing runs any more.
+    fn stop_when_asked(&self, id: &str, stopper: Stopper) {
+        let (caller, id) = (Arc::clone(&self.caller), id.to_owned());
+        thread::spawn(move || {
+            // Most commands are over before anybody could want that.
+            thread::sleep(LISTEN_AFTER);
+            loop {
+                let request = Request::get(format!("/v1/approvals/{}/stop?wait={LISTEN_SECS}", encode(&id)));
+                match caller.send::<Value>(request.timeout(Duration::from_secs(LISTEN_SECS) + REPORT_PATIENCE)) {
+                    Ok(told) if told.get("stop") == Some(&Value::Bool(true)) => {
+                        let by = told.get("by").and_then(Value::as_str).map(escape_line).unwrap_or_default();
+                        output::note(&format!("stopped by {by}"));
+                        return stopper.stop();
+                    }
+                    Ok(_) => {}
+                    Err(error) if error.may_pass() => thread::sleep(LISTEN_AFTER),
+                    Err(_) => return,
+                }
+            }
+        });
     }
 
     fn end_on_signal(&self, stage: &Arc<Mutex<Stage>>) -> anyhow::Result<()> {

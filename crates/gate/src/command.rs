@@ -21,6 +21,11 @@ pub enum Command {
         id: ApprovalId,
         client: KeyId,
     },
+    /// Somebody wants the run under it ended.
+    Stop {
+        id: ApprovalId,
+        by: String,
+    },
     Ran {
         id: ApprovalId,
         client: KeyId,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_model::{
-    ApprovalId, ClientId, Door, EventKind, GrantId, KeyHash, KeyId, KeyRecord, KeySecret, Role, Rules, Status,
-    Timestamp,
+    ApprovalId, ClientId, Door, EventBody, EventKind, GrantId, KeyHash, KeyId, KeyRecord, KeySecret, Role, Rules,
+    Status, Timestamp,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -18,6 +18,7 @@ use crate::feed::Feed;
 use crate::handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NodeHandle};
 use crate::keyring::KeyRing;
 use crate::ports::{Channel, Clock, Committed, Ledger, LedgerStats, StoreError};
+use crate::stops::Stops;
 use crate::waiters::Waiters;
 
 /// The agent a caller on the data folder's socket is without a key.
@@ -50,6 +51,7 @@ pub(crate) struct Inner {
     pub(crate) channels: Vec<Arc<dyn Channel>>,
     pub(crate) config: GateConfig,
     pub(crate) waiters: Waiters,
+    pub(crate) stops: Stops,
     pub(crate) keys: KeyRing,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) alarm: Arc<Alarm>,
@@ -85,6 +87,7 @@ impl Gate {
             channels,
             config,
             waiters: Waiters::default(),
+            stops: Stops::default(),
             keys,
             closing: watch::Sender::new(false),
             alarm: Arc::default(),
@@ -297,13 +300,22 @@ async fn on_event(gate: &Inner, committed: &Committed) -> Result<(), StoreError>
             }
         }
         EventKind::KeyMade | EventKind::KeyRevoked => gate.refresh_keys().await?,
+        EventKind::StopAsked => {
+            if let EventBody::StopAsked { approval_id, by } = &committed.event.body {
+                gate.stops.ask(*approval_id, by);
+            }
+        }
+        EventKind::Ran => {
+            if let Some(id) = committed.event.body.approval_id() {
+                gate.stops.forget(&id);
+            }
+        }
         EventKind::Requested
         | EventKind::Ruled
         | EventKind::Consumed
         | EventKind::GrantMade
         | EventKind::GrantRevoked
         | EventKind::PolicyPut
-        | EventKind::Ran
         | EventKind::Trusted
         | EventKind::Untrusted
         | EventKind::Swept => {}

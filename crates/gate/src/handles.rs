@@ -176,6 +176,23 @@ impl AgentHandle {
         changed(self.gate.0.submit(Command::Ran { id, client: self.requester.key_id, run }).await?)
     }
 
+    /// Who wants the run under it ended, as soon as somebody does, or nobody until `until`.
+    pub async fn stop_asked(&self, id: ApprovalId, until: Timestamp) -> Result<Option<String>, GateError> {
+        let approval = self.get(id).await?;
+        if approval.consumed_at.is_none() || approval.run.is_some() {
+            return Err(Refused::NotRunning.into());
+        }
+        let inner = &self.gate.0;
+        let mut closing = inner.closing.subscribe();
+        let given_up = async {
+            tokio::select! {
+                () = inner.clock.sleep_for(inner.clock.now().millis_until(until)) => {}
+                _ = closing.wait_for(|closing| *closing) => {}
+            }
+        };
+        Ok(inner.stops.asked(id, given_up).await)
+    }
+
     /// The text of a workspace's file that a person trusts, to be written where it belongs.
     pub async fn trusted_file(&self, workspace: &str) -> Result<Trust, GateError> {
         trust_of(&self.gate.0, workspace).await
@@ -250,6 +267,11 @@ impl ApproverHandle {
 
     pub async fn grants(&self) -> Result<Vec<Grant>, GateError> {
         active_grants(&self.gate.0, GrantFilter::default()).await
+    }
+
+    /// Wants the run under it ended; its runner hears of it.
+    pub async fn stop(&self, id: ApprovalId) -> Result<Arc<Approval>, GateError> {
+        changed(self.gate.0.submit(Command::Stop { id, by: self.name.clone() }).await?)
     }
 
     pub async fn trusts(&self) -> Result<Vec<Trust>, GateError> {

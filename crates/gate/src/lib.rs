@@ -16,6 +16,7 @@ mod handles;
 mod keyring;
 mod ports;
 mod row;
+mod stops;
 mod waiters;
 
 pub use apply::{DENIAL_MEMORY_MS, apply};

@@ -140,6 +140,8 @@ impl Expected {
                     approval.consumed = Some(event.at);
                 }
             }
+            // Changes no row: whether the run ended by it is said by its end.
+            EventBody::StopAsked { .. } => {}
             EventBody::Ran { approval_id, run } => {
                 if let Some(approval) = self.approvals.get_mut(approval_id) {
                     approval.run = serde_json::to_string(run).ok();

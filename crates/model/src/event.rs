@@ -59,6 +59,11 @@ pub enum EventBody {
     Consumed {
         approval_id: ApprovalId,
     },
+    /// Somebody wants the run that used it ended.
+    StopAsked {
+        approval_id: ApprovalId,
+        by: String,
+    },
     /// How the run that used it ended.
     Ran {
         approval_id: ApprovalId,
@@ -114,6 +119,7 @@ pub enum EventKind {
     Ruled,
     Resolved,
     Consumed,
+    StopAsked,
     Ran,
     GrantMade,
     GrantRevoked,
@@ -132,6 +138,7 @@ impl EventKind {
             Self::Ruled => "ruled",
             Self::Resolved => "resolved",
             Self::Consumed => "consumed",
+            Self::StopAsked => "stop_asked",
             Self::Ran => "ran",
             Self::GrantMade => "grant_made",
             Self::GrantRevoked => "grant_revoked",
@@ -152,6 +159,7 @@ impl EventBody {
             Self::Ruled { .. } => EventKind::Ruled,
             Self::Resolved { .. } => EventKind::Resolved,
             Self::Consumed { .. } => EventKind::Consumed,
+            Self::StopAsked { .. } => EventKind::StopAsked,
             Self::Ran { .. } => EventKind::Ran,
             Self::GrantMade { .. } => EventKind::GrantMade,
             Self::GrantRevoked { .. } => EventKind::GrantRevoked,
@@ -170,6 +178,7 @@ impl EventBody {
             | Self::Ruled { approval_id, .. }
             | Self::Resolved { approval_id, .. }
             | Self::Consumed { approval_id }
+            | Self::StopAsked { approval_id, .. }
             | Self::Ran { approval_id, .. }
             | Self::GrantMade { approval_id, .. } => Some(*approval_id),
             Self::GrantRevoked { .. }

@@ -14,6 +14,7 @@ mod pending;
 mod policy;
 mod run;
 mod show;
+mod stop;
 mod trust;
 mod watch;
 
@@ -57,6 +58,8 @@ enum Verb {
     Approve(approve::Args),
     /// Refuse a request
     Deny(deny::Args),
+    /// End a command that was approved and runs
+    Stop(stop::Args),
     /// Follow requests live, and decide them
     Watch(watch::Args),
     /// List requests and how they ended, newest first
@@ -91,6 +94,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Show(args) => show::run(&args, &locate()?),
         Verb::Approve(args) => approve::run(&args, &locate()?),
         Verb::Deny(args) => deny::run(&args, &locate()?),
+        Verb::Stop(args) => stop::run(&args, &locate()?),
         Verb::Watch(args) => return watch::run(&args, &locate()?),
         Verb::History(args) => history::run(&args, &locate()?),
         Verb::Grants(args) => grants::run(&args, &locate()?),

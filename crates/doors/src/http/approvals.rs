@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use countersign_gate::ListFilter;
 use countersign_model::{Answer, ApprovalId, Choice, Code, Digest, GrantTerms, RunEnd, Status, Timestamp};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::auth::{AsAgent, AsApprover, Reader};
@@ -297,6 +297,54 @@ pub(super) async fn decide(
 pub(super) async fn cancel(AsAgent(agent): AsAgent, Path(id): Path<String>) -> Result<Json<AgentView>, Problem> {
     let approval = agent.cancel(parse_id(&id)?).await?;
     Ok(Json(AgentView::of(&approval)))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct StopOut {
+    /// Whether somebody wants it ended.
+    stop: bool,
+    /// Who.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+}
+
+/// Ends the command that runs under this approval: its runner hears of it at once.
+#[utoipa::path(
+    post, path = "/v1/approvals/{id}/stop", tag = "approvals",
+    params(("id" = String, Path, description = "approval id")),
+    responses(
+        (status = 200, description = "asked, and on the record", body = Record),
+        (status = 409, description = "nothing runs under it", body = ErrorBody),
+        CommonErrors,
+    ),
+    security(("approver" = []))
+)]
+pub(super) async fn stop(AsApprover(approver): AsApprover, Path(id): Path<String>) -> Result<Json<Record>, Problem> {
+    let approval = approver.stop(parse_id(&id)?).await?;
+    Ok(Json(Record::without_showing(&approval)))
+}
+
+/// Whether somebody wants the run ended. With `wait`, the answer comes when somebody does.
+#[utoipa::path(
+    get, path = "/v1/approvals/{id}/stop", tag = "approvals",
+    params(("id" = String, Path, description = "approval id"), WaitQuery),
+    responses(
+        (status = 200, description = "whether to stop", body = StopOut),
+        (status = 409, description = "nothing runs under it", body = ErrorBody),
+        CommonErrors,
+    ),
+    security(("agent" = []))
+)]
+pub(super) async fn stop_asked(
+    State(state): State<AppState>,
+    AsAgent(agent): AsAgent,
+    Path(id): Path<String>,
+    query: Result<Query<WaitQuery>, axum::extract::rejection::QueryRejection>,
+) -> Result<Json<StopOut>, Problem> {
+    let Query(query) = query.map_err(|error| invalid_query(&error))?;
+    let until = until(&state, query.wait)?.unwrap_or_else(|| state.gate.now());
+    let by = agent.stop_asked(parse_id(&id)?, until).await?;
+    Ok(Json(StopOut { stop: by.is_some(), by }))
 }
 
 /// How a run ended, as its runner saw it.

@@ -116,6 +116,7 @@ impl Metrics {
                 | EventKind::GrantMade
                 | EventKind::GrantRevoked
                 | EventKind::PolicyPut
+                | EventKind::StopAsked
                 | EventKind::Ran
                 | EventKind::Trusted
                 | EventKind::Untrusted

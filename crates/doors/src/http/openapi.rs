@@ -41,7 +41,7 @@ impl IntoResponses for CommonErrors {
         description = "The gate between AI agents and what they want to do. An agent asks; policy answers, or a person does."
     ),
     paths(
-        approvals::create, approvals::get, approvals::list, approvals::decide, approvals::cancel, approvals::consume, approvals::ran,
+        approvals::create, approvals::get, approvals::list, approvals::decide, approvals::cancel, approvals::consume, approvals::ran, approvals::stop, approvals::stop_asked,
         events::stream, inbox::email_reply,
         grants::list, grants::revoke, grants::allow_rules, grants::revoke_rule, grants::session_allows, grants::revoke_session_allow,
         trusts::list, trusts::file, trusts::put, trusts::remove,

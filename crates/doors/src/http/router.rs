@@ -114,6 +114,7 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
         .route("/v1/events", get(events::stream))
         .route("/v1/inbox/email-reply", post(inbox::email_reply))
         .route("/v1/approvals/{id}/run", post(approvals::ran))
+        .route("/v1/approvals/{id}/stop", get(approvals::stop_asked).post(approvals::stop))
         .route("/v1/grants", get(grants::list))
         .route("/v1/grants/{id}", delete(grants::revoke))
         .route("/v1/trusts", get(trusts::list).put(trusts::put).delete(trusts::remove))

@@ -51,6 +51,16 @@ pub(super) async fn consume<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId) ->
     Ok(Ok(Done::Changed(used)))
 }
 
+pub(super) async fn stop<T: Tx>(tx: &mut T, id: ApprovalId, by: &str) -> Applied {
+    let Some(approval) = tx.approval(id).await? else { return Ok(Err(Refused::NotFound)) };
+    if approval.consumed_at.is_none() || approval.run.is_some() {
+        return Ok(Err(Refused::NotRunning));
+    }
+    let approval = Arc::new(approval);
+    tx.append(EventBody::StopAsked { approval_id: id, by: by.to_owned() }, Some(approval.clone()));
+    Ok(Ok(Done::Changed(approval)))
+}
+
 pub(super) async fn ran<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId, run: &RunEnd) -> Applied {
     let Some(approval) = own(tx, id, client).await? else { return Ok(Err(Refused::NotFound)) };
     let Some(ended) = approval.ran(run.clone()) else { return Ok(Err(Refused::NotRunning)) };

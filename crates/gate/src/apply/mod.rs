@@ -18,7 +18,7 @@ use crate::row::RowError;
 pub use create::DENIAL_MEMORY_MS;
 use create::create;
 use decide::decide;
-use end::{cancel, consume, expire_due, ran};
+use end::{cancel, consume, expire_due, ran, stop};
 
 type Applied = Result<Result<Done, Refused>, StoreError>;
 
@@ -30,6 +30,7 @@ pub async fn apply<T: Tx>(tx: &mut T, command: &Command) -> Applied {
         Command::Decide(new) => decide(tx, new).await,
         Command::Cancel { id, client } => cancel(tx, *id, *client).await,
         Command::Consume { id, client } => consume(tx, *id, *client).await,
+        Command::Stop { id, by } => stop(tx, *id, by).await,
         Command::Ran { id, client, run } => ran(tx, *id, *client, run).await,
         Command::ExpireDue { limit } => expire_due(tx, *limit).await,
         Command::RevokeGrant { id, by } => revoke_grant(tx, *id, by).await,
