@@ -77,6 +77,7 @@ pub fn request(lane: usize, number: u64) -> anyhow::Result<NewRequest> {
         default_ms: DAY_MS,
         idempotency: None,
         terminal: None,
+        take: false,
     })
 }
 

@@ -16,6 +16,13 @@ fn routes(id: &str) -> Vec<(&'static str, String, Vec<&'static str>)> {
         ("POST", approval("/decision"), approvers.clone()),
         ("POST", approval("/cancel"), vec!["agent"]),
         ("POST", approval("/consume"), vec!["agent"]),
+        ("POST", approval("/run"), vec!["agent"]),
+        ("GET", approval("/stop"), vec!["agent"]),
+        ("POST", approval("/stop"), approvers.clone()),
+        ("GET", "/v1/trusts".into(), approvers.clone()),
+        ("PUT", "/v1/trusts".into(), approvers.clone()),
+        ("DELETE", "/v1/trusts?workspace=/x".into(), approvers.clone()),
+        ("GET", "/v1/trusts/file?workspace=/x".into(), readers.clone()),
         ("POST", "/v1/inbox/email-reply".into(), vec!["inbox"]),
         ("GET", "/v1/grants".into(), readers.clone()),
         ("DELETE", "/v1/grants/x".into(), approvers.clone()),
@@ -77,6 +84,9 @@ fn threat_19_and_63_another_clients_id_is_the_same_as_none() {
         assert_eq!((theirs.status, theirs.text), (404, none.text));
     }
     gate.call("POST", &format!("/v1/approvals/{id}/consume"), &one, None).expect(200);
+    // How a run ended, and whether to stop it, is its own client's business too.
+    gate.post(&two, &format!("/v1/approvals/{id}/run"), &json!({"exit": 0})).expect_error(404, "not_found");
+    gate.get(&two, &format!("/v1/approvals/{id}/stop")).expect_error(404, "not_found");
     let hex = id.strip_prefix("appr_").unwrap();
     assert!(hex.len() == 32 && hex.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c)), "{id}");
 }

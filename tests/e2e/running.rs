@@ -42,12 +42,7 @@ impl Place {
     fn asking(&self, words: &[&str]) -> (Child, String) {
         let mut events = Events::open(&self.gate, &self.ann, None);
         let child = self.command(words).spawn().unwrap();
-        loop {
-            let event = events.next().unwrap();
-            if event["type"] == "requested" {
-                return (child, event["approval_id"].as_str().unwrap().to_owned());
-            }
-        }
+        (child, next_request(&mut events))
     }
 
     fn decide(&self, id: &str, body: &Value) -> crate::support::Answer {
@@ -66,6 +61,12 @@ impl Place {
     fn record(&self, id: &str) -> Value {
         self.gate.get(&self.ann, &format!("/v1/approvals/{id}")).expect(200)
     }
+}
+
+/// The id of what is asked next.
+fn next_request(events: &mut Events) -> String {
+    let asked = std::iter::from_fn(|| events.next()).find(|event| event["type"] == "requested").unwrap();
+    asked["approval_id"].as_str().unwrap().to_owned()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -398,12 +399,7 @@ fn an_answer_from_elsewhere_takes_the_prompt_away() {
     let mut events = Events::open(&place.gate, &place.ann, None);
     let terminal = Terminal::start(&place, "-c 'touch elsewhere'");
     terminal.shows("[a] allow once");
-    let id = loop {
-        let event = events.next().unwrap();
-        if event["type"] == "requested" {
-            break event["approval_id"].as_str().unwrap().to_owned();
-        }
-    };
+    let id = next_request(&mut events);
     place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
     terminal.shows("code 0");
     assert!(Path::new(&place.path("elsewhere")).exists());

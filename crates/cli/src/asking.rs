@@ -41,6 +41,9 @@ pub struct View {
     /// Of what may be done.
     #[serde(default)]
     pub digest: Option<String>,
+    /// The permit is taken.
+    #[serde(default)]
+    pub consumed_at: Option<i64>,
     #[serde(default)]
     pub terminal: Option<Terminal>,
 }

@@ -60,12 +60,12 @@ impl Run<'_> {
             return Ok(Report::not_approved(&view));
         }
         let exec = self.approved(&view)?;
-        let taken: Value =
-            match self.caller.send(Request::post(format!("/v1/approvals/{}/consume", encode(&id)), json!({}))) {
-                Ok(taken) => taken,
-                Err(error) => return Ok(Report::refused(Some(id), "permit_refused", error.to_string())),
-            };
-        read(&taken, Some(&id))?;
+        // What policy allowed was taken as it was allowed.
+        if view.consumed_at.is_none()
+            && let Some(refused) = self.take(&id)?
+        {
+            return Ok(refused);
+        }
         self.remember(&view);
         let stdio = if self.capture { Stdio::Capture } else { Stdio::Inherit };
         let running = match start(&exec, self.inherited, stdio) {
@@ -79,6 +79,15 @@ impl Run<'_> {
         let outcome = ended?;
         self.report(&id, &end_of(&outcome));
         Ok(Report::ran(id, outcome))
+    }
+
+    /// Takes the permit, once; or says why it cannot be had.
+    fn take(&self, id: &str) -> anyhow::Result<Option<Report>> {
+        let request = Request::post(format!("/v1/approvals/{}/consume", encode(id)), json!({}));
+        match self.caller.send::<Value>(request) {
+            Ok(taken) => read(&taken, Some(id)).map(|_| None).map_err(Into::into),
+            Err(error) => Ok(Some(Report::refused(Some(id.to_owned()), "permit_refused", error.to_string()))),
+        }
     }
 
     /// Waits for people; one of them may sit at this very terminal.

@@ -82,6 +82,8 @@ pub struct NewApproval {
     pub default_ms: u64,
     pub idempotency: Option<Idempotency>,
     pub max_pending: u64,
+    /// Takes the permit in the same breath, where policy says yes without asking.
+    pub take: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -72,6 +72,8 @@ pub struct NewRequest {
     pub idempotency: Option<Idempotency>,
     /// The workspace that a command is asked from, with its file.
     pub terminal: Option<TerminalInput>,
+    /// Takes the permit at once where policy says yes without asking: one commit in place of two.
+    pub take: bool,
 }
 
 /// What taking a permit answers.
@@ -134,6 +136,7 @@ impl AgentHandle {
             default_ms: new.default_ms,
             idempotency: new.idempotency,
             max_pending: inner.config.max_pending,
+            take: new.take,
         }));
         match inner.submit(command).await? {
             Done::Created { approval, fresh } => {

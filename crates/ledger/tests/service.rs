@@ -40,6 +40,7 @@ fn new_request(action: Action, seconds: u64) -> NewRequest {
         default_ms: 600_000,
         idempotency: None,
         terminal: None,
+        take: false,
     }
 }
 

@@ -8,10 +8,10 @@ use countersign_model::{
     PERMIT_TTL_MS, Policy, Reason, Role, Status, Timestamp, sha256, verify_link,
 };
 
-use crate::SimClock;
 use crate::sample::{
     CLIENT, allow_once, approval_id, create, custom, decide, exec, new_approval, question, request, tool,
 };
+use crate::{SimClock, running};
 
 /// One store that can be closed and opened again.
 pub trait Harness: Send + Sync {
@@ -38,14 +38,14 @@ impl World {
         self.ledger.approval(id).await.unwrap().expect("the approval exists")
     }
 
-    async fn created(&self, command: Command) -> Arc<Approval> {
+    pub async fn created(&self, command: Command) -> Arc<Approval> {
         match self.run(command).await {
             Ok(Done::Created { approval, .. }) => approval,
             other => panic!("{other:?}"),
         }
     }
 
-    async fn put_policy(&self, text: &str) {
+    pub async fn put_policy(&self, text: &str) {
         let base_hash = self.ledger.policy("default".into()).await.unwrap().stored.hash;
         let policy = Box::new(Policy::parse(text).unwrap());
         let command = Command::PutPolicy { profile: "default".into(), policy, base_hash, by: "ann".into() };
@@ -92,6 +92,10 @@ pub async fn run_all(fresh: &dyn Fn() -> Box<dyn Harness>) {
     keys_are_kept_as_hashes(&*fresh()).await;
     sweeping_removes_contents_and_keeps_the_record(&*fresh()).await;
     threat_70_the_records_time_never_goes_back(&*fresh()).await;
+    running::a_file_is_trusted_by_its_bytes_until_it_is_not(&*fresh()).await;
+    running::what_is_remembered_is_added_to_what_is_trusted(&*fresh()).await;
+    running::a_permit_is_taken_at_once_only_where_nobody_is_asked(&*fresh()).await;
+    running::a_run_ends_once_and_is_stopped_only_while_it_runs(&*fresh()).await;
 }
 
 async fn created_and_read_back(harness: &dyn Harness) {

@@ -11,6 +11,7 @@
 mod clock;
 pub mod conformance;
 pub mod history;
+mod running;
 pub mod sample;
 
 pub use clock::SimClock;

@@ -82,6 +82,7 @@ pub fn new_approval(id: ApprovalId, request: Request, expires_in_ms: u64) -> New
         default_ms: 600_000,
         idempotency: None,
         max_pending: 100_000,
+        take: false,
     }
 }
 

@@ -131,6 +131,7 @@ fn body(args: &Args, exec: &Exec, workspace: Option<&Workspace>) -> anyhow::Resu
     let mut body = json!({
         "session_id": session(args.session.clone()),
         "idempotency_key": idempotency_key(),
+        "consume": true,
         "cwd": exec.cwd,
         "env": exec.env,
         "binding": exec.binding,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use countersign_model::{Approval, ApprovalTerms, EventBody, Judgement, KeyId, Outcome, Reason, Ruling, Timestamp};
+use countersign_model::{
+    Approval, ApprovalTerms, EventBody, Judgement, KeyId, Outcome, Reason, Ruling, Status, Timestamp,
+};
 
 use super::flood::{self, Flood};
 use super::{Applied, judge_now, unstorable};
@@ -45,6 +47,7 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
     }
     let prior = tx.prior(client, new.request.effect).await?;
     let prior = prior.filter(|prior| now < prior.at.plus_millis(DENIAL_MEMORY_MS));
+    let taken = new.take && outcome.as_ref().is_some_and(|outcome| outcome.status == Status::Approved);
     let approval = Approval {
         id: new.id,
         terms: ApprovalTerms {
@@ -59,7 +62,7 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
         },
         request: new.request.clone(),
         outcome,
-        consumed_at: None,
+        consumed_at: taken.then_some(now),
         run: None,
     };
     insert(tx, approval, new.idempotency.as_ref()).await
@@ -99,6 +102,9 @@ async fn insert<T: Tx>(tx: &mut T, approval: Approval, idempotency: Option<&Idem
     };
     let approval = Arc::new(approval);
     tx.append(event, Some(approval.clone()));
+    if approval.consumed_at.is_some() {
+        tx.append(EventBody::Consumed { approval_id }, Some(approval.clone()));
+    }
     Ok(Ok(Done::Created { approval, fresh: true }))
 }
 

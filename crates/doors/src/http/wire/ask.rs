@@ -76,6 +76,9 @@ pub(in super::super) struct CreateApproval {
     #[schema(min_length = 1, max_length = 256, pattern = "^[!-~]+$")]
     idempotency_key: Option<String>,
     callback_url: Option<String>,
+    /// Takes the permit at once where policy says yes without asking a person: the caller acts now.
+    #[serde(default)]
+    consume: bool,
     /// Holds the answer up to this many seconds while it is pending; at most 60 count.
     #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 0, maximum = 86400)]
@@ -140,6 +143,7 @@ impl CreateApproval {
             default_ms: DEFAULT_EXPIRES_MS,
             idempotency,
             terminal,
+            take: self.consume,
         })
     }
 
