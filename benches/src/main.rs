@@ -10,6 +10,7 @@ mod load;
 mod local;
 mod memory;
 mod report;
+mod run;
 mod server;
 mod shell;
 mod throughput;
@@ -40,6 +41,8 @@ enum Verb {
     History(history::Args),
     /// What it takes to assess a shell command, over a corpus and over lines made to be slow
     Shell(shell::Args),
+    /// Running a command behind the gate, and starting the binary
+    Run(run::Args),
     /// All of them, one after the other, each in a process of its own
     #[command(after_help = "Example:\n  bench all > tables.md")]
     All,
@@ -54,7 +57,8 @@ fn main() -> anyhow::Result<()> {
         Verb::Memory(args) => memory::run(&args),
         Verb::History(args) => history::run(&args),
         Verb::Shell(args) => shell::run(&args),
-        Verb::All => ["load", "memory", "history", "shell"].into_iter().try_for_each(run_alone),
+        Verb::Run(args) => run::run(&args),
+        Verb::All => ["load", "memory", "history", "shell", "run"].into_iter().try_for_each(run_alone),
         Verb::Echo(args) => echo::run(&args),
     }
 }

@@ -96,7 +96,7 @@ impl Drop for Server {
 }
 
 /// A program of the same build as this one.
-fn built(name: &str) -> anyhow::Result<PathBuf> {
+pub fn built(name: &str) -> anyhow::Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name(name);
     ensure!(path.exists(), "`{}` is not there; run `cargo build --release -p countersign`", path.display());
     Ok(path)

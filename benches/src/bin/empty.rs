@@ -1,0 +1,3 @@
+//! Does nothing: what starting any Rust program costs, for `bench run` to compare with.
+
+fn main() {}
