@@ -1,9 +1,9 @@
 //! Puts the layers together: one text in, one assessment out.
 
 use crate::command::Simple;
-use crate::cover::Token;
 use crate::danger::{self, Does, Rules, Scope};
 use crate::effect::{Effect, Reversibility};
+use crate::entry::Token;
 use crate::expand::text::base_name;
 use crate::input;
 use crate::offer::{self, Offer};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::assess::Part;
-use crate::cover::{self, Token};
+use crate::entry::{self, Token};
 use crate::reason::Risk;
 use crate::unwrap;
 
@@ -46,7 +46,7 @@ pub(crate) fn narrowest<'w, W: IntoIterator<Item = Token<'w>>>(
             Ok(words) => words,
             Err(why) => return refuse(why),
         };
-        let pattern = cover::render(&words);
+        let pattern = entry::render(&words);
         if patterns.is_empty() {
             let program = words.first().copied().unwrap_or_default();
             wider_refused = format!("`{program} **` would allow everything else `{program}` can do too");

@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::assess::{Assessment, Part, Resolve};
-use crate::cover::{self, Coverage, Entry, Token, Tokens};
+use crate::cover::{self, Coverage};
+use crate::entry::{Entry, Token, Tokens};
 use crate::offer::{self, Offer};
 use crate::reason::Risk;
 use crate::word::{Value, Word};

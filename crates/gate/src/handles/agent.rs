@@ -1,0 +1,209 @@
+//! What an agent may do: ask, wait, cancel, and use what it was allowed.
+
+use std::sync::Arc;
+
+use countersign_model::{
+    Action, ActionType, AgentWords, Approval, ApprovalId, ChannelChoice, ClientId, Door, Grant, KeyRecord, Request,
+    Requester, RunEnd, Status, Target, TerminalInput, TermsAsked, Timestamp, Trust,
+};
+
+use super::{MAX_PATH_BYTES, active_grants, changed, check_workspace, inner_get, trust_of, unexpected, wait};
+use crate::command::{Command, Done, Idempotency, NewApproval, Refused};
+use crate::error::GateError;
+use crate::gate::{Gate, Inner, new_approval_id};
+use crate::ports::GrantFilter;
+
+/// The longest a caller may want a request open.
+const MAX_EXPIRES_MS: u64 = 86_400_000;
+const MAX_CHANGES: usize = 64;
+const MAX_IDEMPOTENCY_CHARS: usize = 256;
+
+/// What an agent sends.
+#[derive(Debug)]
+pub struct NewRequest {
+    pub session_id: String,
+    pub context_id: Option<String>,
+    pub action: Action,
+    pub action_type: ActionType,
+    pub words: AgentWords,
+    pub channel: ChannelChoice,
+    pub target: Target,
+    pub terms: TermsAsked,
+    pub expires_in_ms: Option<u64>,
+    /// What the door's own document says when nobody else does.
+    pub default_ms: u64,
+    pub idempotency: Option<Idempotency>,
+    /// The workspace that a command is asked from, with its file.
+    pub terminal: Option<TerminalInput>,
+    /// Takes the permit at once where policy says yes without asking: one commit in place of two.
+    pub take: bool,
+}
+
+/// What taking a permit answers.
+#[derive(Debug)]
+pub struct Permit {
+    pub approval: Arc<Approval>,
+}
+
+#[derive(Clone, Debug)]
+pub struct AgentHandle {
+    gate: Gate,
+    pub(super) requester: Requester,
+}
+
+impl AgentHandle {
+    pub(crate) fn new(gate: Gate, key: &KeyRecord, door: Door) -> Self {
+        let requester = Requester {
+            key_id: key.id,
+            client_id: key.client_id.clone(),
+            name: key.name.clone(),
+            profile: key.profile.clone(),
+            door,
+        };
+        Self { gate, requester }
+    }
+
+    pub fn client_id(&self) -> &ClientId {
+        &self.requester.client_id
+    }
+
+    /// Asks. What comes back is ruled already, or pending; `false` beside it means it had been asked before.
+    pub async fn request(&self, new: NewRequest) -> Result<(Arc<Approval>, bool), GateError> {
+        let inner = &self.gate.0;
+        check_expiry(new.expires_in_ms)?;
+        check_idempotency(new.idempotency.as_ref())?;
+        check_channel(inner, new.channel, &new.target)?;
+        if let Some(input) = &new.terminal {
+            check_workspace(&input.workspace)?;
+        }
+        let request = Request::new(
+            self.requester.clone(),
+            new.session_id,
+            new.context_id,
+            new.action,
+            new.action_type,
+            new.words,
+            new.channel,
+            new.target,
+            new.terms,
+            inner.rules().as_deref(),
+        )?;
+        let request = match &new.terminal {
+            Some(input) => request.in_workspace(input),
+            None => request,
+        };
+        let command = Command::Create(Box::new(NewApproval {
+            id: new_approval_id()?,
+            request: Arc::new(request),
+            expires_in_ms: new.expires_in_ms,
+            default_ms: new.default_ms,
+            idempotency: new.idempotency,
+            max_pending: inner.config.max_pending,
+            take: new.take,
+        }));
+        match inner.submit(command).await? {
+            Done::Created { approval, fresh } => {
+                if approval.status() == Status::Pending {
+                    inner.alarm.deadline_set(approval.terms.expires_at);
+                }
+                Ok((approval, fresh))
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Its own request; another client's is the same as none.
+    pub async fn get(&self, id: ApprovalId) -> Result<Arc<Approval>, GateError> {
+        let approval = inner_get(&self.gate.0, id).await?;
+        self.own(approval)
+    }
+
+    /// The request once it has ended, or as it is at `until`.
+    pub async fn wait(&self, id: ApprovalId, until: Timestamp) -> Result<Arc<Approval>, GateError> {
+        self.get(id).await?;
+        wait(&self.gate.0, id, until).await
+    }
+
+    pub async fn cancel(&self, id: ApprovalId) -> Result<Arc<Approval>, GateError> {
+        changed(self.gate.0.submit(Command::Cancel { id, client: self.requester.key_id }).await?)
+    }
+
+    /// Takes the permit of an approved request, once.
+    pub async fn consume(&self, id: ApprovalId) -> Result<Permit, GateError> {
+        let done = self.gate.0.submit(Command::Consume { id, client: self.requester.key_id }).await?;
+        Ok(Permit { approval: changed(done)? })
+    }
+
+    /// Says how the run that took the permit ended.
+    pub async fn ran(&self, id: ApprovalId, run: RunEnd) -> Result<Arc<Approval>, GateError> {
+        if run.changed.len() > MAX_CHANGES || run.changed.iter().any(|text| text.len() > MAX_PATH_BYTES) {
+            return Err(GateError::OutOfRange { field: "changed", expected: "at most 64 short texts" });
+        }
+        changed(self.gate.0.submit(Command::Ran { id, client: self.requester.key_id, run }).await?)
+    }
+
+    /// Who wants the run under it ended, as soon as somebody does, or nobody until `until`.
+    pub async fn stop_asked(&self, id: ApprovalId, until: Timestamp) -> Result<Option<String>, GateError> {
+        let approval = self.get(id).await?;
+        if approval.consumed_at.is_none() || approval.run.is_some() {
+            return Err(Refused::NotRunning.into());
+        }
+        let inner = &self.gate.0;
+        let mut closing = inner.closing.subscribe();
+        let given_up = async {
+            tokio::select! {
+                () = inner.clock.sleep_for(inner.clock.now().millis_until(until)) => {}
+                _ = closing.wait_for(|closing| *closing) => {}
+            }
+        };
+        Ok(inner.stops.asked(id, given_up).await)
+    }
+
+    /// The text of a workspace's file that a person trusts, to be written where it belongs.
+    pub async fn trusted_file(&self, workspace: &str) -> Result<Trust, GateError> {
+        trust_of(&self.gate.0, workspace).await
+    }
+
+    pub async fn grants(&self) -> Result<Vec<Grant>, GateError> {
+        let filter = GrantFilter { client: Some(self.requester.key_id), include_ended: false };
+        active_grants(&self.gate.0, filter).await
+    }
+
+    fn own(&self, approval: Arc<Approval>) -> Result<Arc<Approval>, GateError> {
+        if approval.request.requester.key_id == self.requester.key_id {
+            Ok(approval)
+        } else {
+            Err(Refused::NotFound.into())
+        }
+    }
+}
+
+fn check_expiry(expires_in_ms: Option<u64>) -> Result<(), GateError> {
+    match expires_in_ms {
+        Some(ms) if !(1000..=MAX_EXPIRES_MS).contains(&ms) => {
+            Err(GateError::OutOfRange { field: "expires_in_sec", expected: "from 1 to 86400 seconds" })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn check_idempotency(idempotency: Option<&Idempotency>) -> Result<(), GateError> {
+    let bad = |key: &str| key.is_empty() || key.chars().count() > MAX_IDEMPOTENCY_CHARS || key.contains('\0');
+    if idempotency.is_some_and(|idempotency| bad(&idempotency.key)) {
+        return Err(GateError::OutOfRange { field: "idempotency_key", expected: "1 to 256 characters" });
+    }
+    Ok(())
+}
+
+fn check_channel(inner: &Inner, choice: ChannelChoice, target: &Target) -> Result<(), GateError> {
+    let mut of_choice =
+        inner.channels.iter().filter(|channel| choice == ChannelChoice::Any || channel.kind() == choice).peekable();
+    if of_choice.peek().is_none() && !choice.always_reachable() {
+        return Err(GateError::ChannelNotConfigured(choice));
+    }
+    let names_someone = *target != Target::default();
+    if names_someone && !of_choice.any(|channel| channel.knows(target)) {
+        return Err(GateError::UnknownTarget(choice));
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! What a person may do: see, decide, take back, trust and stop.
+
+use std::sync::Arc;
+
+use countersign_model::{
+    Answer, Approval, ApprovalId, Door, Grant, GrantId, KeyId, KeyRecord, MAX_TERMINAL_FILE, Timestamp, Trust,
+};
+use tokio::sync::watch;
+
+use super::{active_grants, changed, check_workspace, inner_get, trust_of, wait};
+use crate::command::{Command, NewDecision, Refused};
+use crate::error::GateError;
+use crate::feed::Feed;
+use crate::gate::{Gate, new_grant_id};
+use crate::ports::{GrantFilter, ListFilter, Listed};
+
+const MAX_GRANT_MS: u64 = 366 * 86_400_000;
+
+#[derive(Clone, Debug)]
+pub struct ApproverHandle {
+    pub(super) gate: Gate,
+    pub(super) key_id: KeyId,
+    pub(super) name: String,
+    door: Door,
+}
+
+impl ApproverHandle {
+    pub(crate) fn new(gate: Gate, key: &KeyRecord, door: Door) -> Self {
+        Self { gate, key_id: key.id, name: key.name.clone(), door }
+    }
+
+    /// The name that stands on the record.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub async fn decide(&self, id: ApprovalId, answer: Answer) -> Result<Arc<Approval>, GateError> {
+        if answer.terms.expires_in_ms.is_some_and(|ms| ms == 0 || ms > MAX_GRANT_MS) {
+            return Err(GateError::OutOfRange { field: "grant.expires_in_sec", expected: "from 1 second to 366 days" });
+        }
+        let replaced = match &answer.replacement {
+            Some(_) => {
+                let approval = inner_get(&self.gate.0, id).await?;
+                let replaced = approval.request.replaced_by(&answer, self.gate.0.rules().as_deref());
+                replaced.map_err(|error| Refused::OverrideUnfit(error.to_string()))?
+            }
+            None => None,
+        };
+        let command = Command::Decide(Box::new(NewDecision {
+            id,
+            answer,
+            replaced: replaced.map(Box::new),
+            by: self.name.clone(),
+            via: self.door.as_str().to_owned(),
+            grant_id: new_grant_id()?,
+        }));
+        changed(self.gate.0.submit(command).await?)
+    }
+
+    pub async fn get(&self, id: ApprovalId) -> Result<Arc<Approval>, GateError> {
+        inner_get(&self.gate.0, id).await
+    }
+
+    pub async fn wait(&self, id: ApprovalId, until: Timestamp) -> Result<Arc<Approval>, GateError> {
+        wait(&self.gate.0, id, until).await
+    }
+
+    pub async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>, GateError> {
+        Ok(self.gate.0.ledger.list(filter).await?)
+    }
+
+    pub async fn grants(&self) -> Result<Vec<Grant>, GateError> {
+        active_grants(&self.gate.0, GrantFilter::default()).await
+    }
+
+    /// Wants the run under it ended; its runner hears of it.
+    pub async fn stop(&self, id: ApprovalId) -> Result<Arc<Approval>, GateError> {
+        changed(self.gate.0.submit(Command::Stop { id, by: self.name.clone() }).await?)
+    }
+
+    pub async fn trusts(&self) -> Result<Vec<Trust>, GateError> {
+        Ok(self.gate.0.ledger.trusts().await?)
+    }
+
+    pub async fn trusted_file(&self, workspace: &str) -> Result<Trust, GateError> {
+        trust_of(&self.gate.0, workspace).await
+    }
+
+    /// From now on what this text allows counts in this workspace, as long as its file is just this.
+    pub async fn trust(&self, workspace: &str, text: String) -> Result<(), GateError> {
+        check_workspace(workspace)?;
+        if text.len() > MAX_TERMINAL_FILE {
+            return Err(GateError::OutOfRange { field: "text", expected: "at most 1 MiB" });
+        }
+        let command = Command::Trust { workspace: workspace.to_owned(), text, by: self.name.clone() };
+        self.gate.0.submit(command).await.map(|_| ())
+    }
+
+    pub async fn untrust(&self, workspace: &str) -> Result<(), GateError> {
+        let command = Command::Untrust { workspace: workspace.to_owned(), by: self.name.clone() };
+        self.gate.0.submit(command).await.map(|_| ())
+    }
+
+    pub async fn revoke_grant(&self, id: GrantId) -> Result<(), GateError> {
+        self.gate.0.submit(Command::RevokeGrant { id, by: self.name.clone() }).await.map(|_| ())
+    }
+
+    pub fn feed(&self, after: u64) -> Feed {
+        Feed::after(self.gate.0.ledger.clone(), after)
+    }
+
+    /// Where the record ends now.
+    pub fn head(&self) -> u64 {
+        *self.gate.0.ledger.head().borrow()
+    }
+
+    /// Whether the key still holds. Whoever keeps a connection open asks again when `key_changes` ticks.
+    pub fn is_still_valid(&self) -> bool {
+        self.gate.0.keys.is_active(self.key_id, self.gate.0.clock.now())
+    }
+
+    pub fn key_changes(&self) -> watch::Receiver<u64> {
+        self.gate.0.keys.changes()
+    }
+
+    pub fn closing(&self) -> watch::Receiver<bool> {
+        self.gate.0.closing.subscribe()
+    }
+}
