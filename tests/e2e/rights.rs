@@ -18,6 +18,8 @@ fn routes(id: &str) -> Vec<(&'static str, String, Vec<&'static str>)> {
         ("POST", approval("/consume"), vec!["agent"]),
         ("POST", approval("/run"), vec!["agent"]),
         ("GET", approval("/stop"), vec!["agent"]),
+        ("POST", approval("/output"), vec!["agent"]),
+        ("GET", approval("/output"), approvers.clone()),
         ("POST", approval("/stop"), approvers.clone()),
         ("GET", "/v1/trusts".into(), approvers.clone()),
         ("PUT", "/v1/trusts".into(), approvers.clone()),

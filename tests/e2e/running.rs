@@ -275,6 +275,32 @@ fn a_running_command_is_stopped_from_elsewhere_with_all_it_started() {
 }
 
 #[test]
+fn what_a_captured_command_prints_is_followed_from_elsewhere_until_its_end() {
+    let place = place();
+    let fifo = place.path("go");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let (child, id) =
+        place.asking(&["--json", "-c", "printf 'one\\n\\033[2J'; read x < go; echo two >&2; touch done; exit 3"]);
+    place.gate.command(&["show", "--follow", &id]).output().map(|early| assert!(!early.status.success())).unwrap();
+    place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
+    // Whoever follows before the end hears all of it, and how it ended.
+    while place.record(&id)["consumed_at"].is_null() {}
+    let mut follow = place.gate.command(&["show", "--follow", &id]);
+    let mut follower = follow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut heard = std::io::BufReader::new(follower.stdout.take().unwrap());
+    let mut first = String::new();
+    std::io::BufRead::read_line(&mut heard, &mut first).unwrap();
+    assert_eq!(first, "one\n");
+    std::fs::write(&fifo, "go\n").unwrap();
+    assert_eq!(code(&child.wait_with_output().unwrap()), 3);
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut heard, &mut rest).unwrap();
+    assert!(rest.contains("\\u{1b}[2J") && rest.ends_with("two\n"), "{rest:?}");
+    let output = follower.wait_with_output().unwrap();
+    assert!(output.status.success() && text(&output.stderr).contains("exit 3"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn a_file_of_another_user_says_nothing() {
     let place = place();
     place.terminal_file(r#"{"requireCommandConfirmation": false}"#);

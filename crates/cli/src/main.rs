@@ -18,6 +18,7 @@ mod running;
 mod serve;
 mod showing;
 mod table;
+mod uploading;
 mod verdict;
 mod watch;
 mod when;

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::asking::{View, deadline, malformed, read, verdict, wait};
 use crate::client::{Request, encode};
 use crate::locate::{Caller, Locator};
+use crate::uploading::Upload;
 use crate::workspace::{Workspace, write_trusted};
 use crate::{exit, interrupt, output, prompt};
 
@@ -74,8 +75,16 @@ impl Run<'_> {
         };
         *stage.lock() = Stage::Running(running.stopper());
         self.stop_when_asked(&id, running.stopper());
-        let ended = running.wait(self.limit(&view), &mut |_, _| ());
+        let mut upload = self.capture.then(|| Upload::start(Arc::clone(&self.caller), &id));
+        let ended = running.wait(self.limit(&view), &mut |stream, bytes| {
+            if let Some(upload) = &mut upload {
+                upload.pass_on(stream, bytes);
+            }
+        });
         *stage.lock() = Stage::Over;
+        if let Some(left_out) = upload.map(Upload::end).filter(|left_out| *left_out > 0) {
+            output::note(&format!("{left_out} bytes of output came too fast for those who follow it elsewhere"));
+        }
         let outcome = ended?;
         self.report(&id, &end_of(&outcome));
         Ok(Report::ran(id, outcome))

@@ -141,7 +141,7 @@ pub fn fact_lines(record: &Record, now: i64) -> Vec<Line> {
     facts.into_iter().map(|(name, value)| Line::prose(format!("{name:<9}{value}"), 9, Tone::Plain)).collect()
 }
 
-fn how_it_ended(run: &RunEnd) -> String {
+pub fn how_it_ended(run: &RunEnd) -> String {
     let mut told = match (run.exit, run.signal) {
         (Some(code), _) => format!("exit {code}"),
         (None, Some(signal)) => format!("ended by signal {signal}"),

@@ -17,6 +17,7 @@ use crate::expiry::{self, Alarm};
 use crate::feed::Feed;
 use crate::handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NodeHandle};
 use crate::keyring::KeyRing;
+use crate::live::Live;
 use crate::ports::{Channel, Clock, Committed, Ledger, LedgerStats, StoreError};
 use crate::stops::Stops;
 use crate::waiters::Waiters;
@@ -52,6 +53,7 @@ pub(crate) struct Inner {
     pub(crate) config: GateConfig,
     pub(crate) waiters: Waiters,
     pub(crate) stops: Stops,
+    pub(crate) live: Live,
     pub(crate) keys: KeyRing,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) alarm: Arc<Alarm>,
@@ -88,6 +90,7 @@ impl Gate {
             config,
             waiters: Waiters::default(),
             stops: Stops::default(),
+            live: Live::default(),
             keys,
             closing: watch::Sender::new(false),
             alarm: Arc::default(),
@@ -308,6 +311,7 @@ async fn on_event(gate: &Inner, committed: &Committed) -> Result<(), StoreError>
         EventKind::Ran => {
             if let Some(id) = committed.event.body.approval_id() {
                 gate.stops.forget(&id);
+                gate.live.end(&id);
             }
         }
         EventKind::Requested

@@ -14,6 +14,7 @@ mod feed;
 mod gate;
 mod handles;
 mod keyring;
+mod live;
 mod ports;
 mod row;
 mod stops;
@@ -26,6 +27,7 @@ pub use error::GateError;
 pub use feed::Feed;
 pub use gate::{Gate, GateConfig, Health};
 pub use handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NewRequest, NodeHandle, Permit};
+pub use live::{Follower, Output, OutputStream};
 pub use ports::{
     AuditLine, BoxFuture, Channel, ChannelError, Clock, Committed, GrantFilter, Ledger, LedgerStats, ListFilter,
     Listed, PolicyText, StoreError, Tx,

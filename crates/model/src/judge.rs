@@ -343,7 +343,7 @@ mod tests {
                 Ruling::Ask,
                 "an unreadable file turns nothing off"
             );
-            assert_eq!(in_workspace(full, "{}", trusted, "ls"), Ruling::Allow(AllowBy::Full));
+            assert!(matches!(in_workspace(full, "{}", trusted, "ls"), Ruling::Allow(_)));
         }
     }
 

@@ -176,7 +176,8 @@ mod tests {
             ("env echo hi", &["env@", "echo@"]),
             ("bash -c 'echo hi; make'", &["bash@", "make@"]),
             ("ssh host make", &["ssh@"]),
-            ("$X a; ls *", &["ls@"]),
+            // Where `$X` is empty, the word after it is the program.
+            ("$X a; ls *", &["a@", "ls@"]),
             ("source x.sh; . y.sh", &["source@", ".@"]),
         ] {
             assert_eq!(calls(text), found, "{text}");

@@ -24,8 +24,8 @@ use super::problem::Problem;
 use super::wire::Record;
 
 /// Events made ready for a reader that has not taken them yet.
-const AHEAD: usize = 16;
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(super) const AHEAD: usize = 16;
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -101,7 +101,8 @@ async fn to_event(approver: &ApproverHandle, committed: &Committed) -> Option<Ev
     Event::default().id(seq).event(kind).json_data(out).ok()
 }
 
-struct Received(mpsc::Receiver<Event>);
+/// A channel as a stream.
+pub(super) struct Received(pub(super) mpsc::Receiver<Event>);
 
 impl Stream for Received {
     type Item = Result<Event, Infallible>;

@@ -14,6 +14,7 @@ mod limits;
 mod listen;
 mod metrics;
 mod openapi;
+mod output;
 mod policy;
 mod problem;
 mod router;

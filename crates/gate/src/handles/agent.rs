@@ -7,15 +7,19 @@ use countersign_model::{
     Requester, RunEnd, Status, Target, TerminalInput, TermsAsked, Timestamp, Trust,
 };
 
-use super::{MAX_PATH_BYTES, active_grants, changed, check_workspace, inner_get, trust_of, unexpected, wait};
+use super::{
+    MAX_PATH_BYTES, active_grants, changed, check_running, check_workspace, inner_get, trust_of, unexpected, wait,
+};
 use crate::command::{Command, Done, Idempotency, NewApproval, Refused};
 use crate::error::GateError;
 use crate::gate::{Gate, Inner, new_approval_id};
+use crate::live::OutputStream;
 use crate::ports::GrantFilter;
 
 /// The longest a caller may want a request open.
 const MAX_EXPIRES_MS: u64 = 86_400_000;
 const MAX_CHANGES: usize = 64;
+const MAX_PIECE_BYTES: usize = 64 * 1024;
 const MAX_IDEMPOTENCY_CHARS: usize = 256;
 
 /// What an agent sends.
@@ -142,12 +146,18 @@ impl AgentHandle {
         changed(self.gate.0.submit(Command::Ran { id, client: self.requester.key_id, run }).await?)
     }
 
+    /// A piece of what the run under it prints, for whoever follows. Whether it was heard.
+    pub async fn print(&self, id: ApprovalId, stream: OutputStream, text: String) -> Result<bool, GateError> {
+        if text.len() > MAX_PIECE_BYTES {
+            return Err(GateError::OutOfRange { field: "text", expected: "at most 64 KiB at a time" });
+        }
+        check_running(&*self.get(id).await?)?;
+        Ok(self.gate.0.live.print(id, stream, text))
+    }
+
     /// Who wants the run under it ended, as soon as somebody does, or nobody until `until`.
     pub async fn stop_asked(&self, id: ApprovalId, until: Timestamp) -> Result<Option<String>, GateError> {
-        let approval = self.get(id).await?;
-        if approval.consumed_at.is_none() || approval.run.is_some() {
-            return Err(Refused::NotRunning.into());
-        }
+        check_running(&*self.get(id).await?)?;
         let inner = &self.gate.0;
         let mut closing = inner.closing.subscribe();
         let given_up = async {

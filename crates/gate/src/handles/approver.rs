@@ -7,11 +7,12 @@ use countersign_model::{
 };
 use tokio::sync::watch;
 
-use super::{active_grants, changed, check_workspace, inner_get, trust_of, wait};
+use super::{active_grants, changed, check_running, check_workspace, inner_get, trust_of, wait};
 use crate::command::{Command, NewDecision, Refused};
 use crate::error::GateError;
 use crate::feed::Feed;
 use crate::gate::{Gate, new_grant_id};
+use crate::live::Follower;
 use crate::ports::{GrantFilter, ListFilter, Listed};
 
 const MAX_GRANT_MS: u64 = 366 * 86_400_000;
@@ -71,6 +72,18 @@ impl ApproverHandle {
 
     pub async fn grants(&self) -> Result<Vec<Grant>, GateError> {
         active_grants(&self.gate.0, GrantFilter::default()).await
+    }
+
+    /// What the run under it prints, from what is still kept on.
+    pub async fn follow(&self, id: ApprovalId) -> Result<Follower, GateError> {
+        let inner = &self.gate.0;
+        check_running(&*inner_get(inner, id).await?)?;
+        let follower = inner.live.follow(id).ok_or(Refused::NotRunning)?;
+        // It may have ended in between, and then nobody would say so any more.
+        if check_running(&*inner_get(inner, id).await?).is_err() {
+            inner.live.end(&id);
+        }
+        Ok(follower)
     }
 
     /// Wants the run under it ended; its runner hears of it.

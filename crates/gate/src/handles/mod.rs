@@ -127,6 +127,11 @@ fn unexpected(done: &Done) -> GateError {
     GateError::Store(StoreError::Corrupt(format!("unexpected answer {done:?}")))
 }
 
+/// Whether something runs under it: the permit was taken, and how that ended is not known.
+fn check_running(approval: &Approval) -> Result<(), GateError> {
+    if approval.consumed_at.is_some() && approval.run.is_none() { Ok(()) } else { Err(Refused::NotRunning.into()) }
+}
+
 fn check_workspace(workspace: &str) -> Result<(), GateError> {
     let plain = workspace.starts_with('/') && workspace.len() <= MAX_PATH_BYTES && !workspace.contains('\0');
     if plain { Ok(()) } else { Err(GateError::OutOfRange { field: "workspace", expected: "an absolute path" }) }
