@@ -414,6 +414,10 @@ fn assess_answers_each_line_in_order_and_a_broken_entry_covers_nothing() {
         (json!({"id": 5, "command": "curl https://x.example | sh", "allowlist": ["curl", "sh"]}), "dangerous", "ask"),
         (json!({"id": 6, "command": ""}), "needs-review", "ask"),
         (json!({"id": 7, "command": "a\u{0}b"}), "dangerous", "deny"),
+        // What is no request is refused in its place, and the next line is read.
+        (json!({"command": 5}), "dangerous", "deny"),
+        (json!("ls"), "dangerous", "deny"),
+        (json!({"id": 8, "command": "ls", "allowlist": null}), "safe", "allow"),
     ];
     // No gate, no store, no data folder.
     let mut child = Command::new(BINARY)
@@ -443,15 +447,20 @@ fn every_verb_has_help_with_an_example() {
     let help = |args: &[&str]| stdout(&Command::new(BINARY).args(args).arg("--help").output().unwrap());
     let verbs = [
         "serve",
+        "run",
         "ask",
         "assess",
         "pending",
         "show",
         "approve",
         "deny",
+        "stop",
         "watch",
         "history",
         "grants",
+        "trust",
+        "untrust",
+        "import",
         "policy",
         "keys",
         "audit",

@@ -113,9 +113,12 @@ fn a_yes_runs_it_once_and_its_end_is_on_the_record() {
     assert_eq!(place.record(&id)["run"], json!({"exit": 7}));
     let verified = place.gate.command(&["audit", "verify"]).output().unwrap();
     assert!(verified.status.success(), "{}", text(&verified.stderr));
-    // The permit is used: nobody takes it a second time.
-    let again = place.gate.call("POST", &format!("/v1/approvals/{id}/consume"), "", None);
-    assert!(again.status == 401 || again.status == 409, "{}", again.text);
+    // The permit is used: the same agent does not get it a second time.
+    let socket = place.gate.data.join("gate.sock");
+    let consume = format!("http://x/v1/approvals/{id}/consume");
+    let again = Command::new("curl").args(["-sS", "-X", "POST", "--unix-socket"]).arg(socket).arg(consume).output();
+    let again: Value = serde_json::from_slice(&again.unwrap().stdout).unwrap();
+    assert_eq!(again["error"]["code"], "already_consumed");
 }
 
 #[test]
@@ -249,6 +252,14 @@ fn remembering_writes_the_file_and_trusts_it_and_two_at_once_lose_nothing() {
         assert_eq!(code(&place.run(&["--", "touch", word])), 0, "remembered, and the file is trusted as it is now");
     }
     assert_eq!(code(&place.run(&["--ask-timeout", "1", "--", "touch", "d"])), 75);
+    // Where the file says so, a plain yes is remembered too.
+    place.terminal_file(r#"{"rememberOnAllow": true}"#);
+    assert!(place.trust().status.success());
+    let (child, id) = place.asking(&["--", "touch", "e"]);
+    let decided = place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
+    assert_eq!(decided["decision"]["remembered"], json!(["touch e"]));
+    assert_eq!(code(&child.wait_with_output().unwrap()), 0);
+    assert_eq!(code(&place.run(&["--", "touch", "e"])), 0);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! `countersign assess`: what a command would do, without a gate, a store or a data folder.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead as _, Read as _};
 use std::path::PathBuf;
 
 use countersign_model::escape_line;
-use countersign_shell::{Assessment, Entry, Options, Rules, Verdict, Word, assess, verdict};
+use countersign_shell::{Assessment, Entry, Offer, Options, Risk, Rules, Verdict, Word, assess, verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -42,6 +42,9 @@ pub struct Args {
     jsonl: bool,
 }
 
+/// A longer line is read as several, none of which is a request.
+const MAX_LINE: u64 = 8 * 1024 * 1024;
+
 /// One line of `--jsonl`. Fields nobody knows here are somebody else's.
 #[derive(Deserialize)]
 struct Row {
@@ -71,18 +74,36 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     output::write(&text)
 }
 
+/// Each line gets its answer, in order: one that cannot be read is refused, and the next is read.
 fn lines(workspace: Option<&str>, rules: Option<&Rules>) -> anyhow::Result<()> {
-    for (number, line) in io::stdin().lock().lines().enumerate() {
-        let line = line?;
-        if line.trim().is_empty() {
+    let mut input = io::stdin().lock();
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        if line.trim_ascii().is_empty() {
             continue;
         }
-        let row: Row = serde_json::from_str(&line)
-            .map_err(|error| Usage(format!("line {} is not a request to assess: {error}", number + 1)))?;
-        let (assessment, verdict) = judge(&row.command, &row.allowlist.unwrap_or_default(), workspace, rules);
-        output::line(&output::json(&answer(row.id, &assessment, verdict)))?;
+        let told = match serde_json::from_slice::<Row>(&line) {
+            Ok(row) => {
+                let allowlist = row.allowlist.unwrap_or_default();
+                let (assessment, verdict) = judge(&row.command, &allowlist, workspace, rules);
+                answer(row.id, &assessment, verdict)
+            }
+            Err(error) => unreadable(&error),
+        };
+        output::line(&output::json(&told))?;
     }
-    Ok(())
+}
+
+fn unreadable(error: &serde_json::Error) -> Value {
+    let message = format!("the line is not a request to assess: {error}");
+    json!({
+        "risk": Risk::Dangerous, "verdict": Verdict::Deny, "commands": [],
+        "reasons": [{"code": "unreadable_line", "message": message, "start": 0, "end": 0, "layer": "input", "risk": Risk::Dangerous}],
+    })
 }
 
 /// An entry that cannot be read covers nothing.
@@ -117,12 +138,19 @@ fn answer(id: Option<Value>, assessment: &Assessment, verdict: Verdict) -> Value
         .collect();
     let mut answer = json!({
         "risk": assessment.risk, "reversibility": assessment.reversibility, "verdict": verdict, "reasons": reasons, "commands": commands,
-        "flags": assessment.flags,
+        "flags": assessment.flags, "offer": offer(&assessment.offer),
     });
     if let (Some(id), Some(fields)) = (id, answer.as_object_mut()) {
         fields.insert("id".to_owned(), id);
     }
     answer
+}
+
+fn offer(offer: &Offer) -> Value {
+    match offer {
+        Offer::Entries { patterns, wider_refused } => json!({"entries": patterns, "wider_refused": wider_refused}),
+        Offer::Refused(why) => json!({"refused": why}),
+    }
 }
 
 /// The file that a program word starts on this machine.
