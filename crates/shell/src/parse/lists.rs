@@ -108,9 +108,10 @@ impl<'a> Parser<'a> {
             self.pos += if both { 2 } else { 1 };
             self.skip_lines()?;
             // Bash takes `!` at the start of a pipeline only; what follows is still looked at.
-            if self.keyword() == Some("!") {
+            while self.keyword() == Some("!") {
                 self.note(FaultKind::Unexpected, self.pos);
                 self.pos += 1;
+                self.skip_blanks();
             }
         }
     }
