@@ -380,8 +380,11 @@ mod tests {
 
         /// The engine finds in the text just the words that would run.
         #[test]
-        fn words_without_a_shell_are_assessed_as_those_words(argv in proptest::collection::vec("[^\0\\p{C}]{0,8}", 1..5)) {
-            prop_assume!(!argv[0].is_empty());
+        fn words_without_a_shell_are_assessed_as_those_words(
+            program in "[^\0\\p{C}]{1,8}",
+            rest in proptest::collection::vec("[^\0\\p{C}]{0,8}", 0..4),
+        ) {
+            let argv: Vec<String> = std::iter::once(program).chain(rest).collect();
             let exec = Exec::of_words(argv.clone(), None, BTreeMap::new());
             let assessed = countersign_shell::assess(&exec.command, &countersign_shell::Options::default());
             let first: Vec<Option<&str>> = assessed.commands[0].argv.iter().map(|word| word.known()).collect();
