@@ -350,8 +350,12 @@ pub(super) async fn stop_asked(
 /// How a run ended, as its runner saw it.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct RunIn {
-    exit: Option<i32>,
-    signal: Option<i32>,
+    #[serde(default, deserialize_with = "whole_number")]
+    #[schema(minimum = 0, maximum = 255)]
+    exit: Option<u64>,
+    #[serde(default, deserialize_with = "whole_number")]
+    #[schema(minimum = 1, maximum = 64)]
+    signal: Option<u64>,
     #[serde(default)]
     timed_out: bool,
     #[serde(default)]
@@ -379,6 +383,10 @@ pub(super) async fn ran(
     body: JsonBody<RunIn>,
 ) -> Result<Json<AgentView>, Problem> {
     let RunIn { exit, signal, timed_out, stopped, changed } = body.value;
+    let bad = |field: &str, range: &str| Problem::unprocessable("invalid_field", format!("`{field}` is {range}"));
+    let exit = exit.map(|code| u8::try_from(code).map(i32::from)).transpose().map_err(|_| bad("exit", "0 to 255"))?;
+    let signal = signal.map(|number| i32::try_from(number).ok().filter(|number| (1..=64).contains(number)));
+    let signal = signal.map(|number| number.ok_or_else(|| bad("signal", "1 to 64"))).transpose()?;
     let approval = agent.ran(parse_id(&id)?, RunEnd { exit, signal, timed_out, stopped, changed }).await?;
     Ok(Json(AgentView::of(&approval)))
 }

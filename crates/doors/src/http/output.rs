@@ -30,7 +30,7 @@ pub(super) enum StreamName {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct OutputIn {
     stream: StreamName,
-    #[schema(max_length = 65536)]
+    #[schema(max_length = 16384)]
     text: String,
 }
 
