@@ -122,6 +122,24 @@ fn a_yes_runs_it_once_and_its_end_is_on_the_record() {
 }
 
 #[test]
+fn a_permit_that_somebody_else_took_does_not_run() {
+    let place = place();
+    let (child, id) = place.asking(&["--json", "-c", "touch ran"]);
+    // Whoever has the same agent's rights takes it before the runner can: the runner is stopped meanwhile.
+    let runner = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(runner, rustix::process::Signal::STOP).unwrap();
+    place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
+    let socket = place.gate.data.join("gate.sock");
+    let consume = format!("http://x/v1/approvals/{id}/consume");
+    let taken = Command::new("curl").args(["-sS", "-X", "POST", "--unix-socket"]).arg(socket).arg(consume).output();
+    assert!(text(&taken.unwrap().stdout).contains("consumed_at"));
+    rustix::process::kill_process(runner, rustix::process::Signal::CONT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((code(&output), &last_line(&output)["cause"]), (77, &json!("permit_refused")));
+    assert!(!place.path("ran").exists());
+}
+
+#[test]
 fn a_no_and_silence_are_one_error_line_and_nothing_ran() {
     let place = place();
     let (child, id) = place.asking(&["--json", "-c", "touch ran"]);
@@ -252,6 +270,17 @@ fn remembering_writes_the_file_and_trusts_it_and_two_at_once_lose_nothing() {
         assert_eq!(code(&place.run(&["--", "touch", word])), 0, "remembered, and the file is trusted as it is now");
     }
     assert_eq!(code(&place.run(&["--ask-timeout", "1", "--", "touch", "d"])), 75);
+    // A link that an agent planted is not written through.
+    let victim = place.path("victim");
+    std::fs::write(&victim, "mine").unwrap();
+    std::fs::remove_file(place.path(".agents/.terminal.lock")).unwrap();
+    std::os::unix::fs::symlink(&victim, place.path(".agents/.terminal.lock")).unwrap();
+    let (child, id) = place.asking(&["--", "touch", "f"]);
+    place.decide(&id, &remember).expect(200);
+    let output = child.wait_with_output().unwrap();
+    assert!(text(&output.stderr).contains("not remembered in the file"), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
+    std::fs::remove_file(place.path(".agents/.terminal.lock")).unwrap();
     // Where the file says so, a plain yes is remembered too.
     place.terminal_file(r#"{"rememberOnAllow": true}"#);
     assert!(place.trust().status.success());

@@ -53,6 +53,8 @@ impl Run<'_> {
         let stage = Arc::new(Mutex::new(Stage::Asking { id: id.clone() }));
         self.end_on_signal(&stage)?;
         self.tell_problems(&view);
+        // Taken with the answer to our own question; whoever takes it later takes it from us.
+        let taken = view.status == "approved" && view.consumed_at.is_some();
         if view.status == "pending" {
             view = self.answered(view)?;
         }
@@ -61,10 +63,7 @@ impl Run<'_> {
             return Ok(Report::not_approved(&view));
         }
         let exec = self.approved(&view)?;
-        // What policy allowed was taken as it was allowed.
-        if view.consumed_at.is_none()
-            && let Some(refused) = self.take(&id)?
-        {
+        if !taken && let Some(refused) = self.take(&id)? {
             return Ok(refused);
         }
         self.remember(&view);

@@ -3,12 +3,13 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use countersign_model::MAX_TERMINAL_FILE;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, mkdirat, openat, renameat, unlinkat};
 
 use crate::client::{Request, encode};
 use crate::exit::Usage;
@@ -16,6 +17,9 @@ use crate::locate::Caller;
 
 const FOLDER: &str = ".agents";
 const FILE: &str = "terminal.json";
+const LOCK: &str = ".terminal.lock";
+const OWN: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
+const OURS: Mode = Mode::from_raw_mode(0o600);
 
 #[derive(Debug)]
 pub struct Workspace {
@@ -80,28 +84,37 @@ fn read(workspace: &Path) -> Option<String> {
 }
 
 /// Writes what the gate trusts for this workspace, under a lock: of two writers at once the later one writes what holds
-/// both entries.
+/// both entries. An agent may have put links there, so none is followed.
 pub fn write_trusted(caller: &Caller, workspace: &str) -> anyhow::Result<()> {
-    let folder = Path::new(workspace).join(FOLDER);
-    fs::create_dir_all(&folder).with_context(|| format!("`{}` cannot be made", folder.display()))?;
-    let lock = File::create(folder.join(".terminal.lock")).context("the workspace's lock cannot be made")?;
+    let folder = open_folder(workspace).with_context(|| format!("`{workspace}/{FOLDER}` is no folder of its own"))?;
+    let lock = openat(&folder, LOCK, OFlags::CREATE | OFlags::RDWR | OWN, OURS)
+        .context("the workspace's lock cannot be made")?;
     flock(&lock, FlockOperation::LockExclusive).context("the workspace's lock cannot be taken")?;
     #[derive(serde::Deserialize)]
     struct Trusted {
         text: String,
     }
     let trusted: Trusted = caller.call(Request::get(format!("/v1/trusts/file?workspace={}", encode(workspace))))?;
-    replace(&folder.join(FILE), &trusted.text)
+    replace(&folder, &trusted.text).with_context(|| format!("`{workspace}/{FOLDER}/{FILE}` cannot be written"))
 }
 
-fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
-    let mut beside = PathBuf::from(path);
-    beside.set_extension(format!("json.{}", std::process::id()));
-    let write = || {
-        let mut file = File::create(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    };
-    write().with_context(|| format!("`{}` cannot be written", path.display()))
+fn open_folder(workspace: &str) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OWN;
+    let outer = openat(CWD, workspace, flags, Mode::empty())?;
+    match mkdirat(&outer, FOLDER, Mode::from_raw_mode(0o755)) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => openat(&outer, FOLDER, flags, Mode::empty()),
+        Err(error) => Err(error),
+    }
+}
+
+fn replace(folder: &OwnedFd, text: &str) -> std::io::Result<()> {
+    let beside = format!("{FILE}.{}", std::process::id());
+    // Left behind by a process of this number that was killed.
+    let _ = unlinkat(folder, &beside, AtFlags::empty());
+    let new =
+        openat(folder, &beside, OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OWN, Mode::from_raw_mode(0o644))?;
+    let mut new = File::from(new);
+    new.write_all(text.as_bytes())?;
+    new.sync_all()?;
+    Ok(renameat(folder, &beside, folder, FILE)?)
 }

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 /// Of one run; what is older is let go.
 const KEPT_BYTES: usize = 256 * 1024;
 /// Runs that print at a time. More are run, and not heard.
-const MAX_RUNS: usize = 1024;
+const MAX_RUNS: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputStream {
@@ -77,7 +77,9 @@ impl Live {
     fn tail(&self, id: ApprovalId) -> Option<Arc<Tail>> {
         let mut all = self.0.lock();
         if all.len() >= MAX_RUNS && !all.contains_key(&id) {
-            return None;
+            // What nobody follows makes room: a run that never says how it ended must not keep others from being heard.
+            let idle = all.iter().find(|(_, tail)| tail.told.receiver_count() == 0).map(|(id, _)| *id)?;
+            all.remove(&idle);
         }
         Some(all.entry(id).or_default().clone())
     }
@@ -130,6 +132,18 @@ mod tests {
         assert_eq!(texts(&follower.next().await.unwrap()), ["c"]);
         assert!(follower.next().await.is_none());
         assert!(live.0.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn runs_that_nobody_follows_make_room_for_others() {
+        let live = Live::default();
+        let id = |number: usize| ApprovalId::from_random((number as u128).to_be_bytes());
+        let follower = live.follow(id(0)).unwrap();
+        for number in 1..MAX_RUNS * 2 {
+            assert!(live.print(id(number), OutputStream::Stdout, "x".into()));
+        }
+        assert!(live.0.lock().len() <= MAX_RUNS && live.0.lock().contains_key(&id(0)));
+        drop(follower);
     }
 
     #[tokio::test]

@@ -143,7 +143,8 @@ impl<'j> Subject<'j> {
     fn command_denied(self, overlay: Option<&Overlay>) -> bool {
         let Some(assessment) = &self.request.assessment else { return false };
         let extra = overlay.map(|overlay| overlay.deny.as_slice()).unwrap_or_default();
-        self.policy.deny.iter().chain(extra).any(|rule| assessment.may_be(&rule.pattern, self.request.binding()))
+        let rules = self.policy.deny.iter().chain(extra).map(|rule| &rule.pattern);
+        assessment.may_be_any(rules, self.request.binding())
     }
 
     /// What the workspace's file forbids counts from any file.

@@ -80,9 +80,9 @@ impl Assessment {
         self.reversibility == Reversibility::Irreversible
     }
 
-    /// Whether a rule against something could mean a command in here.
-    pub fn may_be(&self, rule: &Entry, files: Option<&Binding>) -> bool {
-        self.record.may_be(rule, Some(&|word: &str| files?.file_of(word).map(str::to_owned)))
+    /// Whether one of these rules against something could mean a command in here.
+    pub fn may_be_any<'e>(&self, rules: impl Iterator<Item = &'e Entry> + Clone, files: Option<&Binding>) -> bool {
+        self.record.may_be_any(rules, Some(&|word: &str| files?.file_of(word).map(str::to_owned)))
     }
 
     pub fn offer(&self, allow_safe: bool) -> Offer {

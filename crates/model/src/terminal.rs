@@ -16,6 +16,9 @@ pub const CONFIRMATION_SECS: u64 = 60;
 pub const COMMAND_SECS: u64 = 60;
 const CONFIRMATION_RANGE: std::ops::RangeInclusive<u64> = 10..=120;
 const COMMAND_RANGE: std::ops::RangeInclusive<u64> = 5..=600;
+/// Longer lists are not looked through, and told as many problems nobody reads.
+const MAX_ENTRIES: usize = 1000;
+const MAX_PROBLEMS: usize = 20;
 /// Longer files are not read.
 pub const MAX_TERMINAL_FILE: usize = 1024 * 1024;
 
@@ -30,6 +33,8 @@ pub struct TerminalFile {
     /// An explicit `false`, in a file that could be read.
     pub confirmation_off: bool,
     pub remember_on_allow: bool,
+    /// It forbids more than is looked through: whether a command is among that is unknown, so it is.
+    pub forbids_unread: bool,
     pub problems: Vec<Problem>,
 }
 
@@ -70,6 +75,7 @@ impl TerminalFile {
             }
         };
         let mut reader = Reader { text, problems: Vec::new() };
+        let listed = raw.command_blacklist.as_ref().and_then(Value::as_array).map_or(0, Vec::len);
         let blacklist = reader.texts("commandBlacklist", raw.command_blacklist);
         let mut file = Self {
             blacklist: blacklist.iter().filter_map(|text| reader.entry("commandBlacklist", text)).collect(),
@@ -83,6 +89,7 @@ impl TerminalFile {
             confirmation_off: reader.switch("requireCommandConfirmation", raw.require_command_confirmation)
                 == Some(false),
             remember_on_allow: reader.switch("rememberOnAllow", raw.remember_on_allow) == Some(true),
+            forbids_unread: listed > MAX_ENTRIES,
             problems: Vec::new(),
         };
         for name in raw.others.keys() {
@@ -101,6 +108,9 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     fn problem(&mut self, field: &str, message: String) {
+        if self.problems.len() >= MAX_PROBLEMS {
+            return;
+        }
         let quoted = format!("\"{field}\"");
         let before = self.text.find(&quoted).and_then(|at| self.text.get(..at)).unwrap_or_default();
         self.problems.push(Problem { line: before.matches('\n').count() + 1, message });
@@ -108,6 +118,10 @@ impl Reader<'_> {
 
     fn texts(&mut self, field: &str, value: Option<Value>) -> Vec<String> {
         let Some(value) = value else { return Vec::new() };
+        if value.as_array().is_some_and(|list| list.len() > MAX_ENTRIES) {
+            self.problem(field, format!("`{field}` has more than {MAX_ENTRIES} entries and is not looked through"));
+            return Vec::new();
+        }
         serde_json::from_value(value).unwrap_or_else(|_| {
             self.problem(field, format!("`{field}` is a list of texts; it counts as empty"));
             Vec::new()
@@ -152,7 +166,7 @@ fn open_entry(text: &str) -> Option<Entry> {
 /// another command.
 fn whitelisted(file: &TerminalFile, assessment: &Assessment, files: Option<&Binding>) -> Vec<Entry> {
     let entry = |text: &String| if assessment.is_irreversible() { Entry::parse(text.trim()) } else { open_entry(text) };
-    file.whitelist.iter().filter_map(entry).filter(|entry| assessment.may_be(entry, files)).collect()
+    file.whitelist.iter().filter_map(entry).filter(|entry| assessment.may_be_any([entry].into_iter(), files)).collect()
 }
 
 /// What the file of a workspace says of one command, kept with the request: judged again with the trust of the moment.
@@ -214,7 +228,7 @@ impl TerminalTerms {
         Self {
             workspace: input.workspace.clone(),
             hash: input.file.as_ref().map(|bytes| sha256(bytes)),
-            blacklisted: file.blacklist.iter().any(|entry| assessment.may_be(entry, files)),
+            blacklisted: file.forbids_unread || assessment.may_be_any(file.blacklist.iter(), files),
             whitelisted: whitelisted(&file, assessment, files),
             confirmation_off: file.confirmation_off,
             command_secs: file.command_secs,
@@ -335,6 +349,18 @@ mod tests {
         ] {
             assert!(!covered(entry, command), "{entry}: {command}");
         }
+    }
+
+    #[test]
+    fn what_is_too_long_to_look_through_allows_nothing_and_may_forbid_anything() {
+        let list = vec!["touch"; MAX_ENTRIES + 1];
+        let file = serde_json::json!({"commandBlacklist": list}).to_string();
+        assert!(terms(Some(&file), "ls").blacklisted);
+        let file = serde_json::json!({"commandWhitelist": list}).to_string();
+        let read = terms(Some(&file), "touch x");
+        assert!(!read.blacklisted && read.whitelisted.is_empty() && read.problems.len() == 1);
+        let unknown: serde_json::Map<String, Value> = (0..5000).map(|n| (format!("k{n}"), Value::Null)).collect();
+        assert_eq!(terms(Some(&Value::Object(unknown).to_string()), "ls").problems.len(), MAX_PROBLEMS);
     }
 
     #[test]

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_rule_against_something_means_what_could_be_it() {
         let may = |text: &str, rule: &str| {
-            assess(text, &Options::default()).record().may_be(&Entry::parse(rule).unwrap(), None)
+            assess(text, &Options::default()).record().may_be_any([Entry::parse(rule).unwrap()].iter(), None)
         };
         for (text, rule) in [
             ("rm -rf x", "rm"),

@@ -74,13 +74,19 @@ impl Record {
         cover::cover_all(commands, entries, allow_safe, resolve)
     }
 
-    /// Whether a rule against something could mean a command in here. What is not known may be anything.
-    pub fn may_be(&self, rule: &Entry, resolve: Option<&Resolve<'_>>) -> bool {
-        !self.parsed
-            || self.commands.iter().any(|command| {
-                let argv: Tokens<'_> = command.argv.iter().map(RecordedWord::token).collect();
-                rule.may_match(&argv, command.more, resolve)
-            })
+    /// Whether one of these rules against something could mean a command in here. What is not known may be anything.
+    pub fn may_be_any<'e>(
+        &self,
+        rules: impl Iterator<Item = &'e Entry> + Clone,
+        resolve: Option<&Resolve<'_>>,
+    ) -> bool {
+        if !self.parsed {
+            return rules.clone().next().is_some();
+        }
+        self.commands.iter().any(|command| {
+            let argv: Tokens<'_> = command.argv.iter().map(RecordedWord::token).collect();
+            rules.clone().any(|rule| rule.may_match(&argv, command.more, resolve))
+        })
     }
 
     /// Whether everything in here starts known programs that are not dangerous, with nothing between the lines:
