@@ -35,7 +35,7 @@ impl LocalGate {
         let Caller::Admin(admin) = gate.authenticate(&secret, Door::Http)? else { bail!("no admin") };
         let base = admin.policy(FULL).await?.stored.hash;
         let policy = Policy { security: Security::Full, ..Policy::default() };
-        admin.put_policy(FULL, policy, base).await?;
+        admin.put_policy(FULL, policy, base, Vec::new()).await?;
         let asking = agent(&gate, &admin, "default").await?;
         let finishing = agent(&gate, &admin, FULL).await?;
         Ok(Self { gate, asking, finishing })
@@ -63,6 +63,7 @@ pub fn request(lane: usize, number: u64) -> anyhow::Result<NewRequest> {
     Ok(NewRequest {
         session_id: format!("sess_{lane}"),
         context_id: None,
+        alias: None,
         action: Action::Custom {
             action_type: action_type.clone(),
             title: "POST request".to_owned(),

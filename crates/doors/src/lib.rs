@@ -3,3 +3,4 @@
 //! A door translates and decides nothing: every rule is the gate's.
 
 pub mod http;
+mod socket;

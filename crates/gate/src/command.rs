@@ -13,9 +13,11 @@ use thiserror::Error;
 pub enum Command {
     Create(Box<NewApproval>),
     Decide(Box<NewDecision>),
-    Cancel {
+    /// Whoever asked no longer wants it, or is gone.
+    Withdraw {
         id: ApprovalId,
         client: KeyId,
+        why: Withdrawal,
     },
     Consume {
         id: ApprovalId,
@@ -42,6 +44,8 @@ pub enum Command {
         profile: String,
         policy: Box<Policy>,
         base_hash: Digest,
+        /// Grants that a new document leaves out: they end with the old one, or neither does.
+        revoke: Vec<GrantId>,
         by: String,
     },
     CreateKey {
@@ -51,6 +55,11 @@ pub enum Command {
     RevokeKey {
         id: KeyId,
         by: String,
+    },
+    /// A node's key is for this machine, from its first use on.
+    BindNode {
+        key: KeyId,
+        node_id: String,
     },
     /// A person trusts this text of a workspace's file.
     Trust {
@@ -72,6 +81,12 @@ pub enum Command {
     },
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withdrawal {
+    Cancelled,
+    AgentClosed,
+}
+
 #[derive(Clone, Debug)]
 pub struct NewApproval {
     pub id: ApprovalId,
@@ -84,6 +99,28 @@ pub struct NewApproval {
     pub max_pending: u64,
     /// Takes the permit in the same breath, where policy says yes without asking.
     pub take: bool,
+    pub reach: Reach,
+}
+
+/// Whom a question would reach by the way it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    Everybody,
+    /// People of these names are there now, and nobody else.
+    Only(Vec<String>),
+}
+
+impl Reach {
+    /// Whether one of those who may answer is there: anybody may, or these.
+    pub(crate) fn includes_any(&self, approvers: Option<&Vec<String>>) -> bool {
+        match (self, approvers) {
+            // An empty list is nobody, never everybody.
+            (Self::Everybody, Some(approvers)) => !approvers.is_empty(),
+            (Self::Everybody, None) => true,
+            (Self::Only(there), Some(approvers)) => there.iter().any(|name| approvers.contains(name)),
+            (Self::Only(there), None) => !there.is_empty(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,6 +168,12 @@ pub enum Refused {
     NoSuchGrant,
     #[error("there is no such key, or it was revoked")]
     NoSuchKey,
+    #[error("more than one request fits `{0}`; use more of its id")]
+    Ambiguous(String),
+    #[error("approval id already pending")]
+    AliasPending,
+    #[error("this key is another machine's; make one for this machine with `countersign keys create --role node`")]
+    OtherNode,
     #[error("this workspace is not trusted")]
     NoSuchTrust,
     #[error("this is the key you are using; revoke it with another admin's, so that one always works")]

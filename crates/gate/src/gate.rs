@@ -4,28 +4,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_model::{
-    ApprovalId, ClientId, Door, EventBody, EventKind, GrantId, KeyHash, KeyId, KeyRecord, KeySecret, Role, Rules,
-    Status, Timestamp,
+    ApprovalId, ChannelChoice, ClientId, Digest, Door, EventBody, EventKind, GrantId, KeyHash, KeyId, KeyRecord,
+    KeySecret, Role, Rules, Status, Timestamp,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::channels;
-use crate::command::{Command, Done};
+use crate::command::{Command, Done, Reach};
 use crate::error::GateError;
 use crate::expiry::{self, Alarm};
 use crate::feed::Feed;
-use crate::handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NodeHandle};
+use crate::handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NodeHandle, Standing};
 use crate::keyring::KeyRing;
 use crate::live::Live;
-use crate::ports::{Channel, Clock, Committed, Ledger, LedgerStats, StoreError};
+use crate::pairing::Pairings;
+use crate::ports::{Channel, Clock, Committed, Ledger, LedgerStats, Presence, StoreError};
 use crate::stops::Stops;
 use crate::waiters::Waiters;
 
 /// The agent a caller on the data folder's socket is without a key.
-const LOCAL_KEY: KeyId = KeyId::from_random([0; 16]);
+pub(crate) const LOCAL_KEY: KeyId = KeyId::from_random([0; 16]);
 const SWEEP_EVERY_MS: u64 = 3600 * 1000;
 const SWEEP_BATCH: usize = 1000;
+/// 128 bits in the usual writings.
+const MIN_DEVICE_ID: usize = 22;
+const MAX_DEVICE_ID: usize = 256;
 const FEED_RETRY: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +61,8 @@ pub(crate) struct Inner {
     pub(crate) keys: KeyRing,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) alarm: Arc<Alarm>,
+    pub(crate) pairings: Pairings,
+    presences: parking_lot::RwLock<Vec<Arc<dyn Presence>>>,
     /// The user's own rules for commands, beside the built-in ones.
     rules: parking_lot::RwLock<Option<Arc<Rules>>>,
     tasks: parking_lot::Mutex<JoinSet<()>>,
@@ -94,6 +100,8 @@ impl Gate {
             keys,
             closing: watch::Sender::new(false),
             alarm: Arc::default(),
+            pairings: Pairings::default(),
+            presences: parking_lot::RwLock::default(),
             rules: parking_lot::RwLock::default(),
             tasks: parking_lot::Mutex::default(),
         });
@@ -119,8 +127,53 @@ impl Gate {
             Role::Approver => Caller::Approver(ApproverHandle::new(self.clone(), &key, door)),
             Role::Admin => Caller::Admin(AdminHandle::new(ApproverHandle::new(self.clone(), &key, door))),
             Role::Inbox => Caller::Inbox(InboxHandle::new(&key)),
-            Role::Node => Caller::Node(NodeHandle::new(&key)),
+            Role::Node => Caller::Node(NodeHandle::new(self.clone(), &key)),
         })
+    }
+
+    /// The person whose paired device has this id. The id is its secret.
+    pub fn authenticate_device(&self, device_id: &str, door: Door) -> Option<ApproverHandle> {
+        let key = self.0.keys.authenticate_device(device_id, self.0.clock.now())?;
+        Some(ApproverHandle::new(self.clone(), &key, door))
+    }
+
+    /// Makes an approver of the device that knows the code, once.
+    pub async fn pair_device(&self, code: &str, device_id: &str, door: Door) -> Result<ApproverHandle, GateError> {
+        if device_id.len() < MIN_DEVICE_ID || device_id.len() > MAX_DEVICE_ID {
+            return Err(GateError::OutOfRange { field: "deviceId", expected: "a random text of 22 to 256 characters" });
+        }
+        let pairing = self.0.pairings.take(code, self.0.clock.now()).ok_or(GateError::Unauthenticated)?;
+        let secret = KeySecret::presented(device_id);
+        let key = KeyRecord {
+            id: KeyId::from_random(random()?),
+            hash: secret.hash(),
+            client_id: secret.client_id(),
+            name: pairing.name,
+            role: Role::Approver,
+            profile: "default".to_owned(),
+            created_at: self.0.clock.now(),
+            expires_at: None,
+            revoked_at: None,
+            paired: true,
+            node_id: None,
+        };
+        self.0.add_key(&key, &pairing.by).await?;
+        Ok(ApproverHandle::new(self.clone(), &key, door))
+    }
+
+    /// Who may stay connected: for whoever holds a connection open.
+    pub fn standing(&self, caller: &Caller) -> Standing {
+        Standing::new(self.clone(), caller.key_id())
+    }
+
+    /// A way to people that is there while they are connected.
+    pub fn add_presence(&self, presence: Arc<dyn Presence>) {
+        self.0.presences.write().push(presence);
+    }
+
+    /// The same for this store as long as it lives: its first event's hash.
+    pub async fn identity(&self) -> Result<Option<Digest>, GateError> {
+        Ok(self.0.ledger.audit(0, 1).await?.first().map(|line| line.hash))
     }
 
     /// A caller on the data folder's own socket without a key: an agent, and nothing more.
@@ -222,11 +275,31 @@ impl Inner {
             created_at: self.clock.now(),
             expires_at,
             revoked_at: None,
+            paired: false,
+            node_id: None,
         };
+        self.add_key(&key, by).await?;
+        Ok((key, secret))
+    }
+
+    async fn add_key(&self, key: &KeyRecord, by: &str) -> Result<(), GateError> {
         self.submit(Command::CreateKey { key: Box::new(key.clone()), by: by.to_owned() }).await?;
         // Before the answer: the holder may use it at once.
-        self.refresh_keys().await?;
-        Ok((key, secret))
+        Ok(self.refresh_keys().await?)
+    }
+
+    pub(crate) fn has_presence(&self, choice: ChannelChoice) -> bool {
+        self.presences.read().iter().any(|presence| presence.kind() == choice)
+    }
+
+    /// Whom a request by this way would reach now. Channels that keep what they send reach everybody.
+    pub(crate) fn reach_of(&self, choice: ChannelChoice) -> Reach {
+        if choice.always_reachable() || !self.has_presence(choice) {
+            return Reach::Everybody;
+        }
+        let presences = self.presences.read();
+        let there = presences.iter().filter(|presence| presence.kind() == choice);
+        Reach::Only(there.flat_map(|presence| presence.names()).collect())
     }
 
     pub(crate) async fn revoke_key(&self, id: KeyId, by: &str) -> Result<(), GateError> {
@@ -249,6 +322,8 @@ fn built_in_key(name: &str, role: Role) -> KeyRecord {
         created_at: Timestamp::from_millis(0),
         expires_at: None,
         revoked_at: None,
+        paired: false,
+        node_id: None,
     }
 }
 
@@ -320,6 +395,7 @@ async fn on_event(gate: &Inner, committed: &Committed) -> Result<(), StoreError>
         | EventKind::GrantMade
         | EventKind::GrantRevoked
         | EventKind::PolicyPut
+        | EventKind::NodeBound
         | EventKind::Trusted
         | EventKind::Untrusted
         | EventKind::Swept => {}

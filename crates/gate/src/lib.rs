@@ -15,6 +15,7 @@ mod gate;
 mod handles;
 mod keyring;
 mod live;
+mod pairing;
 mod ports;
 mod row;
 mod stops;
@@ -22,14 +23,17 @@ mod waiters;
 
 pub use apply::{DENIAL_MEMORY_MS, apply};
 pub use clock::SystemClock;
-pub use command::{Command, Done, Idempotency, NewApproval, NewDecision, Refused};
+pub use command::{Command, Done, Idempotency, NewApproval, NewDecision, Reach, Refused, Withdrawal};
 pub use error::GateError;
 pub use feed::Feed;
 pub use gate::{Gate, GateConfig, Health};
-pub use handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NewRequest, NodeHandle, Permit};
-pub use live::{Follower, Output, OutputStream};
-pub use ports::{
-    AuditLine, BoxFuture, Channel, ChannelError, Clock, Committed, GrantFilter, Ledger, LedgerStats, ListFilter,
-    Listed, PolicyText, StoreError, Tx,
+pub use handles::{
+    AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NewRequest, NodeHandle, Permit, Standing,
 };
-pub use row::{ApprovalRow, IdempotentRow, RowError};
+pub use live::{Follower, Output, OutputStream};
+pub use pairing::{PAIRING_MS, Pairing, PairingCode};
+pub use ports::{
+    AuditLine, Beginning, BoxFuture, Channel, ChannelError, Clock, Committed, GrantFilter, Ledger, LedgerStats,
+    ListFilter, Listed, NodeOf, PolicyText, Presence, StoreError, Tx,
+};
+pub use row::{ApprovalRow, EntryUse, IdempotentRow, RowError};

@@ -12,7 +12,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::command::{Command, Done, Refused};
-use crate::row::{ApprovalRow, IdempotentRow};
+use crate::row::{ApprovalRow, EntryUse, IdempotentRow};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -70,6 +70,27 @@ pub struct GrantFilter {
     pub include_ended: bool,
 }
 
+/// What a request is looked for by: the beginning of its id, or of what its requester calls it.
+#[derive(Clone, Debug)]
+pub enum Beginning {
+    /// From the first id that begins so to the last.
+    Id {
+        first: ApprovalId,
+        last: ApprovalId,
+    },
+    Alias(String),
+}
+
+/// What a node's key and a machine's id are to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeOf {
+    /// Neither has another yet.
+    Neither,
+    Both,
+    /// One of them belongs to another.
+    Other,
+}
+
 /// Figures for the operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LedgerStats {
@@ -101,6 +122,14 @@ pub trait Ledger: Send + Sync + 'static {
     fn trust(&self, workspace: String) -> BoxFuture<'_, Result<Option<Trust>, StoreError>>;
     fn keys(&self) -> BoxFuture<'_, Result<Vec<KeyRecord>, StoreError>>;
     fn cursor(&self, name: String) -> BoxFuture<'_, Result<u64, StoreError>>;
+    /// Requests that begin so, pending ones or ended ones, newest first.
+    fn find(
+        &self,
+        beginning: Beginning,
+        pending: bool,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Arc<Approval>>, StoreError>>;
+    fn entry_uses(&self, profile: String) -> BoxFuture<'_, Result<Vec<EntryUse>, StoreError>>;
     fn next_deadline(&self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>>;
     /// The last committed event's number. A hint: readers re-read by number.
     fn head(&self) -> watch::Receiver<u64>;
@@ -179,12 +208,25 @@ pub trait Tx: Send {
 
     fn insert_key(&mut self, key: &KeyRecord) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn revoke_key(&mut self, id: KeyId, at: Timestamp) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    /// Whether this client has a pending request that it calls so.
+    fn is_alias_pending(&mut self, client: KeyId, alias: &str)
+    -> impl Future<Output = Result<bool, StoreError>> + Send;
+    fn put_entry_use(&mut self, entry_use: &EntryUse) -> impl Future<Output = Result<(), StoreError>> + Send;
+    fn node_of(&mut self, key: KeyId, node_id: &str) -> impl Future<Output = Result<NodeOf, StoreError>> + Send;
+    fn bind_node(&mut self, key: KeyId, node_id: &str) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn put_cursor(&mut self, name: &str, seq: u64) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
 #[derive(Debug, Error)]
 #[error("not delivered: {0}")]
 pub struct ChannelError(pub String);
+
+/// A way to people that is only there while they are connected.
+pub trait Presence: Send + Sync + 'static {
+    fn kind(&self) -> ChannelChoice;
+    /// The names of the approvers who are there now.
+    fn names(&self) -> Vec<String>;
+}
 
 /// A way to people. The gate never calls one to decide anything: it commits, and the channel follows.
 pub trait Channel: Send + Sync + 'static {

@@ -21,6 +21,8 @@ pub struct ApprovalRow {
     pub ended_at: Option<Timestamp>,
     pub consumed_at: Option<Timestamp>,
     pub run: Option<String>,
+    /// What the requester calls it.
+    pub alias: Option<String>,
 }
 
 #[derive(Debug, Error)]
@@ -36,6 +38,16 @@ pub struct IdempotentRow {
     pub body: Digest,
     pub approval: ApprovalId,
     pub at: Timestamp,
+}
+
+/// When an allowlist entry last let something through, and what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryUse {
+    pub profile: String,
+    pub pattern: String,
+    pub at: Timestamp,
+    /// Secrets masked, and cut.
+    pub command: String,
 }
 
 impl ApprovalRow {
@@ -55,6 +67,7 @@ impl ApprovalRow {
             outcome,
             consumed_at: approval.consumed_at,
             run: approval.run.as_ref().map(serde_json::to_string).transpose().map_err(failed)?,
+            alias: approval.request.alias.clone(),
         })
     }
 
@@ -74,6 +87,7 @@ impl ApprovalRow {
             ended_at: approval.outcome.as_ref().map(|outcome| outcome.at),
             consumed_at: approval.consumed_at,
             run: approval.run.as_ref().map(serde_json::to_string).transpose().map_err(failed)?,
+            alias: approval.request.alias.clone(),
         })
     }
 

@@ -4,8 +4,11 @@ use rusqlite::Connection;
 
 use crate::sqlite::OpenError;
 
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/0001_first.sql"), include_str!("../migrations/0002_terminal.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("../migrations/0001_first.sql"),
+    include_str!("../migrations/0002_terminal.sql"),
+    include_str!("../migrations/0003_doors.sql"),
+];
 
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     let done: usize = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;

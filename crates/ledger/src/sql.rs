@@ -8,14 +8,15 @@ pub(crate) const EVENTS_AFTER: &str = "SELECT seq, line, hash FROM events WHERE 
 /// The columns of an approval, in the order `read_approval` takes them.
 macro_rules! approval_columns {
     () => {
-        "id, client, status, asked, created_at, expires_at, request, terms, outcome, ended_at, consumed_at, run"
+        "id, client, status, asked, created_at, expires_at, request, terms, outcome, ended_at, consumed_at, run, \
+         alias"
     };
 }
 
 pub(crate) const INSERT_APPROVAL: &str = concat!(
     "INSERT INTO approvals (",
     approval_columns!(),
-    ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+    ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 );
 /// One of the two, by the two indexes.
 pub(crate) const APPROVAL: &str = concat!(
@@ -87,10 +88,38 @@ pub(crate) const GRANT: &str = "SELECT client, body, revoked_at FROM grants WHER
 pub(crate) const ALL_GRANTS: &str = "SELECT client, body, revoked_at FROM grants ORDER BY created_at, id";
 
 pub(crate) const INSERT_KEY: &str = "INSERT INTO keys \
-    (id, hash, client_id, name, role, profile, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    (id, hash, client_id, name, role, profile, created_at, expires_at, paired, node_id) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
 pub(crate) const REVOKE_KEY: &str = "UPDATE keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
-pub(crate) const KEYS: &str = "SELECT id, hash, client_id, name, role, profile, created_at, expires_at, revoked_at \
-    FROM keys ORDER BY created_at, id";
+pub(crate) const KEYS: &str = "SELECT id, hash, client_id, name, role, profile, created_at, expires_at, revoked_at, \
+    paired, node_id FROM keys ORDER BY created_at, id";
+
+pub(crate) const NODE_OF: &str = "SELECT id, node_id FROM keys WHERE id = $1 OR node_id = $2";
+pub(crate) const BIND_NODE: &str = "UPDATE keys SET node_id = $1 WHERE id = $2 AND node_id IS NULL";
+
+pub(crate) const IS_ALIAS_PENDING: &str =
+    "SELECT 1 FROM approvals WHERE client = $1 AND alias = $2 AND status = 'pending' LIMIT 1";
+pub(crate) const FIND_PENDING: &str = concat!(
+    "SELECT ",
+    approval_columns!(),
+    " FROM approvals WHERE id >= $1 AND id <= $2 AND status = 'pending' ORDER BY id LIMIT $3"
+);
+pub(crate) const FIND_ENDED: &str = concat!(
+    "SELECT ",
+    approval_columns!(),
+    " FROM approvals WHERE id >= $1 AND id <= $2 AND status <> 'pending' ORDER BY id LIMIT $3"
+);
+/// Begins with, as a range that an index serves. The last character there is ends the range.
+pub(crate) const FIND_ALIAS: &str = concat!(
+    "SELECT ",
+    approval_columns!(),
+    " FROM approvals WHERE alias >= $1 AND alias <= $2 AND (status = 'pending') = $3 ORDER BY n DESC LIMIT $4"
+);
+
+pub(crate) const ENTRY_USES: &str =
+    "SELECT profile, pattern, at, command FROM entry_uses WHERE profile = $1 ORDER BY pattern";
+pub(crate) const PUT_ENTRY_USE: &str = "INSERT INTO entry_uses (profile, pattern, at, command) VALUES ($1, $2, $3, $4) \
+    ON CONFLICT (profile, pattern) DO UPDATE SET at = excluded.at, command = excluded.command";
 
 pub(crate) const CURSOR: &str = "SELECT seq FROM cursors WHERE name = $1";
 pub(crate) const PUT_CURSOR: &str = "INSERT INTO cursors (name, seq) VALUES ($1, $2) \

@@ -75,6 +75,7 @@ struct ExpectedKey {
     role: Role,
     profile: String,
     revoked: bool,
+    node_id: Option<String>,
 }
 
 /// Opens the file read-only: it works beside a running gate, on one snapshot.
@@ -165,12 +166,23 @@ impl Expected {
                 self.trusts.remove(workspace);
             }
             EventBody::KeyMade { key_id, name, role, profile, .. } => {
-                let key = ExpectedKey { name: name.clone(), role: *role, profile: profile.clone(), revoked: false };
+                let key = ExpectedKey {
+                    name: name.clone(),
+                    role: *role,
+                    profile: profile.clone(),
+                    revoked: false,
+                    node_id: None,
+                };
                 self.keys.insert(*key_id, key);
             }
             EventBody::KeyRevoked { key_id, .. } => {
                 if let Some(key) = self.keys.get_mut(key_id) {
                     key.revoked = true;
+                }
+            }
+            EventBody::NodeBound { key_id, node_id } => {
+                if let Some(key) = self.keys.get_mut(key_id) {
+                    key.node_id = Some(node_id.clone());
                 }
             }
             EventBody::Swept { before, .. } => self.swept_before = self.swept_before.max(Some(*before)),
@@ -277,7 +289,10 @@ fn check_keys(connection: &Connection, expected: &Expected, report: &mut AuditRe
         let Some(expected) = expected.keys.get(&key.id) else {
             return Err(wrong("the record does not know it"));
         };
-        let same = key.name == expected.name && key.role == expected.role && key.profile == expected.profile;
+        let same = key.name == expected.name
+            && key.role == expected.role
+            && key.profile == expected.profile
+            && key.node_id == expected.node_id;
         if !same || key.revoked_at.is_some() != expected.revoked {
             return Err(wrong("it is not as on the record"));
         }

@@ -9,7 +9,7 @@
 
 mod support;
 
-use countersign_gate::{Command, Done, StoreError};
+use countersign_gate::{Command, Done, StoreError, Withdrawal};
 use countersign_model::Status;
 use countersign_testkit::conformance::{World, verified_events};
 use countersign_testkit::sample::{CLIENT, allow_once, approval_id, create, exec};
@@ -30,7 +30,7 @@ async fn threat_74_and_47_nothing_is_decided_or_acknowledged_that_the_record_doe
         allow_once(approval_id(1), "ann"),
         create(3, exec("ls"), 60_000),
         Command::Consume { id: approval_id(2), client: CLIENT },
-        Command::Cancel { id: approval_id(1), client: CLIENT },
+        Command::Withdraw { id: approval_id(1), client: CLIENT, why: Withdrawal::Cancelled },
     ] {
         let answer = world.ledger.submit(command).await;
         assert!(matches!(answer, Err(StoreError::Unavailable(ref why)) if why.contains("sink down")), "{answer:?}");

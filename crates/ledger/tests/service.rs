@@ -30,6 +30,7 @@ fn new_request(action: Action, seconds: u64) -> NewRequest {
     NewRequest {
         session_id: "s".into(),
         context_id: None,
+        alias: None,
         action_type: type_of(&action),
         action,
         words: AgentWords::default(),

@@ -24,6 +24,8 @@ async fn filled() -> Sqlite {
     let id = KeyId::from_random([5; 16]);
     let secret = KeySecret::from_random(id, &[6; 32]);
     let key = KeyRecord {
+        paired: false,
+        node_id: None,
         id,
         hash: secret.hash(),
         client_id: ClientId::new("abcdefabcdef"),
@@ -41,7 +43,10 @@ async fn filled() -> Sqlite {
     world.run(Command::Consume { id: approval_id(2), client: CLIENT }).await.unwrap();
     let base_hash = world.ledger.policy("default".into()).await.unwrap().stored.hash;
     let policy = Box::new(Policy::parse(r#"{"version":1,"security":"deny"}"#).unwrap());
-    world.run(Command::PutPolicy { profile: "default".into(), policy, base_hash, by: "ann".into() }).await.unwrap();
+    world
+        .run(Command::PutPolicy { profile: "default".into(), policy, base_hash, revoke: Vec::new(), by: "ann".into() })
+        .await
+        .unwrap();
     store
 }
 
@@ -93,7 +98,8 @@ async fn threat_73_rows_beside_the_record_are_bound_to_it() {
         "DELETE FROM policies",
         "UPDATE keys SET role = 'admin'",
         "UPDATE keys SET revoked_at = 1",
-        "INSERT INTO keys SELECT x'00000000000000000000000000000001', hash, client_id, name, role, profile, created_at, expires_at, revoked_at FROM keys",
+        "INSERT INTO keys SELECT x'00000000000000000000000000000001', hash, client_id, name, role, profile, created_at, expires_at, revoked_at, paired, node_id FROM keys",
+        "UPDATE keys SET node_id = 'x'",
     ] {
         let store = filled().await;
         let found = tamper(&store, sql);

@@ -96,6 +96,11 @@ pub enum EventBody {
         key_id: KeyId,
         by: String,
     },
+    /// A node's key is for this machine from now on.
+    NodeBound {
+        key_id: KeyId,
+        node_id: String,
+    },
     /// A person trusts just these bytes of a workspace's file.
     Trusted {
         workspace: String,
@@ -126,6 +131,7 @@ pub enum EventKind {
     PolicyPut,
     KeyMade,
     KeyRevoked,
+    NodeBound,
     Trusted,
     Untrusted,
     Swept,
@@ -145,6 +151,7 @@ impl EventKind {
             Self::PolicyPut => "policy_put",
             Self::KeyMade => "key_made",
             Self::KeyRevoked => "key_revoked",
+            Self::NodeBound => "node_bound",
             Self::Trusted => "trusted",
             Self::Untrusted => "untrusted",
             Self::Swept => "swept",
@@ -166,6 +173,7 @@ impl EventBody {
             Self::PolicyPut { .. } => EventKind::PolicyPut,
             Self::KeyMade { .. } => EventKind::KeyMade,
             Self::KeyRevoked { .. } => EventKind::KeyRevoked,
+            Self::NodeBound { .. } => EventKind::NodeBound,
             Self::Trusted { .. } => EventKind::Trusted,
             Self::Untrusted { .. } => EventKind::Untrusted,
             Self::Swept { .. } => EventKind::Swept,
@@ -185,6 +193,7 @@ impl EventBody {
             | Self::PolicyPut { .. }
             | Self::KeyMade { .. }
             | Self::KeyRevoked { .. }
+            | Self::NodeBound { .. }
             | Self::Trusted { .. }
             | Self::Untrusted { .. }
             | Self::Swept { .. } => None,

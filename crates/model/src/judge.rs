@@ -93,6 +93,15 @@ pub fn fallback_covers(fallback: Fallback, now_judged: &Judgement) -> bool {
     }
 }
 
+/// The entries, of policy and of grants, that speak for a part of this command: what a yes by entries was made of.
+pub fn entries_used(stored: &StoredPolicy, request: &Request, grants: &[Grant], now: Timestamp) -> Vec<String> {
+    let (Ok(policy), Some(assessment)) = (&stored.policy, &request.assessment) else { return Vec::new() };
+    let listed = policy.allowlist.iter().filter(|entry| entry.arg_pattern.is_none()).map(|entry| &entry.pattern);
+    let granted = grants.iter().flat_map(|grant| grant.entries_for(request, now));
+    let used = listed.chain(granted).filter(|entry| assessment.has_a_part_for(entry, request.binding()));
+    used.map(|entry| entry.pattern.clone()).collect()
+}
+
 /// What speaks for a request: a grant, with its id, or policy's own list.
 #[derive(Clone, Copy)]
 struct Cover {

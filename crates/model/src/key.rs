@@ -114,6 +114,10 @@ pub struct KeyRecord {
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
+    /// A device that was paired: its secret is its device id, which has no public half.
+    pub paired: bool,
+    /// The machine a node's key is for, from its first use on.
+    pub node_id: Option<String>,
 }
 
 impl KeyRecord {

@@ -38,11 +38,13 @@ pub use decision::{Answer, AnswerError, Choice, Decision};
 pub use event::{ChainError, Event, EventBody, EventKind, GENESIS, verify_link};
 pub use grant::{DEFAULT_ENTRY_GRANT_MS, Grant, GrantError, GrantKind, GrantTerms, Scope, entries_to_remember};
 pub use id::{ApprovalId, ClientId, GrantId, IdError, KeyId};
-pub use judge::{Judgement, fallback_covers, judge};
+pub use judge::{Judgement, entries_used, fallback_covers, judge};
 pub use key::{KeyHash, KeyRecord, KeySecret, Role};
 pub use mask::{Masked, Redaction, SecretKind, mask};
 pub use menu::{Code, MenuError};
-pub use policy::{AllowEntry, DenyEntry, Flood, Overlay, Policy, PolicyError, StoredPolicy, ToolEffect, ToolRule};
+pub use policy::{
+    AllowEntry, DenyEntry, Flood, Overlay, Policy, PolicyError, SocketEntry, StoredPolicy, ToolEffect, ToolRule,
+};
 pub use render::{AgentWords, Fold, Mark, MarkKind, Notice, Section, Showing, Shown, escape_line, showing};
 pub use request::{ChannelChoice, Door, Request, RequestError, Requester, Target, TermsAsked};
 pub use risk::{Assessment, Risk, RiskReason};

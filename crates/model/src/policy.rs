@@ -48,6 +48,19 @@ pub struct Policy {
     pub flood: Flood,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Overlay>,
+    /// Kept for clients of the gateway's document; nothing here goes by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<SocketEntry>,
+}
+
+/// Where another program's socket is, as the gateway's document has it. Of its token only the hash is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SocketEntry {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_hash: Option<Digest>,
 }
 
 /// What one agent id changes. The id is a caller's claim, so the overlay only ever makes it stricter.
@@ -86,6 +99,8 @@ pub struct AllowEntry {
     pub last_used_at: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_command: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_resolved_path: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,6 +201,7 @@ impl Default for Policy {
             host_may_decide: None,
             flood: Flood::default(),
             agents: BTreeMap::new(),
+            socket: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One action with everything that is known about who asks: fixed the moment it is made.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use countersign_shell::Rules;
@@ -9,7 +10,7 @@ use thiserror::Error;
 use crate::action::{Action, ActionError, ActionType};
 use crate::binding::Binding;
 use crate::canonical::Digest;
-use crate::id::{ClientId, KeyId};
+use crate::id::{ApprovalId, ClientId, KeyId};
 use crate::render::AgentWords;
 use crate::risk::{Assessment, Risk};
 use crate::ruling::{Ask, Security};
@@ -17,6 +18,7 @@ use crate::terminal::{TerminalInput, TerminalTerms};
 
 const MAX_LABEL_CHARS: usize = 256;
 const MAX_TITLE_BYTES: usize = 4096;
+const MAX_LABELS: usize = 16;
 
 /// How a request came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,6 +27,10 @@ pub enum Door {
     Http,
     /// The same door on the data folder's Unix socket.
     Local,
+    /// Devices that messages are routed between.
+    Hub,
+    /// Requests, answers and events over a WebSocket.
+    Gateway,
 }
 
 impl Door {
@@ -32,6 +38,8 @@ impl Door {
         match self {
             Self::Http => "http",
             Self::Local => "local",
+            Self::Hub => "hub",
+            Self::Gateway => "gateway",
         }
     }
 }
@@ -102,6 +110,9 @@ pub struct Request {
     pub session_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_id: Option<String>,
+    /// What the requester itself calls it: another way to find it, and no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
     pub action: Action,
     pub action_type: ActionType,
     pub digest: Digest,
@@ -129,6 +140,10 @@ pub enum RequestError {
     Label(&'static str),
     #[error("`{0}` is longer than {MAX_TITLE_BYTES} bytes; say it in the preview")]
     WordsTooLong(&'static str),
+    #[error("at most {MAX_LABELS} facts about itself can be sent with a request")]
+    TooManyLabels,
+    #[error("an `id` of your own cannot look like one of the gate's; leave out the `{}`", ApprovalId::PREFIX)]
+    AliasLikeId,
     #[error("action type `exec_cmd` is for commands, and a command has no other; send the command in `command`")]
     TypeMismatch,
 }
@@ -140,6 +155,7 @@ impl Request {
         requester: Requester,
         session_id: String,
         context_id: Option<String>,
+        alias: Option<String>,
         action: Action,
         action_type: ActionType,
         words: AgentWords,
@@ -153,6 +169,8 @@ impl Request {
         check_label("agent_id", words.agent_id.as_deref().unwrap_or("-"))?;
         check_words("title", words.title.as_deref())?;
         check_words("ask", words.ask.as_deref())?;
+        check_alias(alias.as_deref())?;
+        check_labels(&words.labels)?;
         if action_type.is_exec() != matches!(action, Action::Exec(_)) {
             return Err(RequestError::TypeMismatch);
         }
@@ -161,6 +179,7 @@ impl Request {
             requester,
             session_id,
             context_id,
+            alias,
             action,
             action_type,
             digest,
@@ -207,6 +226,24 @@ fn check_words(field: &'static str, text: Option<&str>) -> Result<(), RequestErr
         Some(text) if text.contains('\0') => Err(RequestError::Action(ActionError::Nul(field))),
         Some(_) | None => Ok(()),
     }
+}
+
+/// One name must not stand for two things.
+fn check_alias(alias: Option<&str>) -> Result<(), RequestError> {
+    let Some(alias) = alias else { return Ok(()) };
+    check_label("id", alias)?;
+    if alias.starts_with(ApprovalId::PREFIX) { Err(RequestError::AliasLikeId) } else { Ok(()) }
+}
+
+fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), RequestError> {
+    if labels.len() > MAX_LABELS {
+        return Err(RequestError::TooManyLabels);
+    }
+    for (name, text) in labels {
+        check_label("name of a fact", name)?;
+        check_words("fact", Some(text))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -264,6 +301,7 @@ pub(crate) mod tests {
         Request::new(
             requester(),
             session.to_owned(),
+            None,
             None,
             action,
             action_type,

@@ -70,6 +70,11 @@ impl Assessment {
         covered(allow_safe && self.risk != Risk::Safe)
     }
 
+    /// Whether this entry speaks for a part of the command.
+    pub fn has_a_part_for(&self, entry: &Entry, files: Option<&Binding>) -> bool {
+        self.record.has_a_part_for(entry, Some(&|word: &str| files?.file_of(word).map(str::to_owned)))
+    }
+
     /// Whether a yes to commands as such speaks for this one.
     pub fn is_plain(&self) -> bool {
         self.risk < Risk::Dangerous && self.record.is_plain()

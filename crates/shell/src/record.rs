@@ -74,6 +74,14 @@ impl Record {
         cover::cover_all(commands, entries, allow_safe, resolve)
     }
 
+    /// Whether this entry speaks for one of the commands in here.
+    pub fn has_a_part_for(&self, entry: &Entry, resolve: Option<&Resolve<'_>>) -> bool {
+        self.commands.iter().any(|command| {
+            let argv: Tokens<'_> = command.argv.iter().map(RecordedWord::token).collect();
+            entry.matches(&argv, command.more, resolve)
+        })
+    }
+
     /// Whether one of these rules against something could mean a command in here. What is not known may be anything.
     pub fn may_be_any<'e>(
         &self,

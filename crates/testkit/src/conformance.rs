@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_gate::{Clock as _, Command, Done, GrantFilter, Idempotency, Ledger, ListFilter, Refused};
+use countersign_gate::{Clock as _, Command, Done, GrantFilter, Idempotency, Ledger, ListFilter, Refused, Withdrawal};
 use countersign_model::{
     Answer, Approval, ApprovalId, Choice, ClientId, Consumption, Digest, Event, GrantId, KeyId, KeyRecord, KeySecret,
     PERMIT_TTL_MS, Policy, Reason, Role, Status, Timestamp, sha256, verify_link,
@@ -48,7 +48,8 @@ impl World {
     pub async fn put_policy(&self, text: &str) {
         let base_hash = self.ledger.policy("default".into()).await.unwrap().stored.hash;
         let policy = Box::new(Policy::parse(text).unwrap());
-        let command = Command::PutPolicy { profile: "default".into(), policy, base_hash, by: "ann".into() };
+        let command =
+            Command::PutPolicy { profile: "default".into(), policy, base_hash, revoke: Vec::new(), by: "ann".into() };
         assert!(matches!(self.run(command).await, Ok(Done::Policy(_))));
     }
 }
@@ -191,7 +192,10 @@ async fn threat_19_only_the_asking_client_uses_or_cancels(harness: &dyn Harness)
     let world = World::new(harness);
     let stranger = KeyId::from_random([9; 16]);
     let id = world.created(create(1, exec("make"), 60_000)).await.id;
-    assert!(matches!(world.run(Command::Cancel { id, client: stranger }).await, Err(Refused::NotFound)));
+    assert!(matches!(
+        world.run(Command::Withdraw { id, client: stranger, why: Withdrawal::Cancelled }).await,
+        Err(Refused::NotFound)
+    ));
     world.run(allow_once(id, "ann")).await.unwrap();
     assert!(matches!(world.run(Command::Consume { id, client: stranger }).await, Err(Refused::NotFound)));
     assert!(world.run(Command::Consume { id, client: CLIENT }).await.is_ok());
@@ -331,7 +335,7 @@ async fn threat_33_a_stale_policy_write_changes_nothing(harness: &dyn Harness) {
     let put = |security: &str, base_hash| {
         let text = format!(r#"{{"version":1,"security":"{security}"}}"#);
         let policy = Box::new(Policy::parse(&text).unwrap());
-        Command::PutPolicy { profile: "default".into(), policy, base_hash, by: "ann".into() }
+        Command::PutPolicy { profile: "default".into(), policy, base_hash, revoke: Vec::new(), by: "ann".into() }
     };
     let writers: Vec<_> = (0..20)
         .map(|writer| {
@@ -463,6 +467,8 @@ async fn keys_are_kept_as_hashes(harness: &dyn Harness) {
     let id = KeyId::from_random([5; 16]);
     let secret = KeySecret::from_random(id, &[6; 32]);
     let key = KeyRecord {
+        paired: false,
+        node_id: None,
         id,
         hash: secret.hash(),
         client_id: ClientId::new("abcdefabcdef"),

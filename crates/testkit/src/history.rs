@@ -1,7 +1,7 @@
 //! Random histories, and the small model they are checked against. The model is written apart from the
 //! product: plain states and a list of what must be on the record.
 
-use countersign_gate::{Clock as _, Command, Done};
+use countersign_gate::{Clock as _, Command, Done, Withdrawal};
 use countersign_model::{Answer, ApprovalId, Choice, Event, GrantId, Status};
 use proptest::prelude::*;
 
@@ -155,7 +155,13 @@ pub async fn check(harness: &dyn Harness, steps: &[Step]) {
                 assert_eq!(answer.is_ok(), model.decide(which, choice, now), "{step:?} {answer:?}");
             }
             Step::Cancel { which } => {
-                let answer = world.run(Command::Cancel { id: approval_id(which as u64), client: CLIENT }).await;
+                let answer = world
+                    .run(Command::Withdraw {
+                        id: approval_id(which as u64),
+                        client: CLIENT,
+                        why: Withdrawal::Cancelled,
+                    })
+                    .await;
                 assert_eq!(answer.is_ok(), model.cancel(which, now), "{step:?} {answer:?}");
             }
             Step::Consume { which } => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign_gate::{Command, NewApproval, NewDecision};
+use countersign_gate::{Command, NewApproval, NewDecision, Reach};
 use countersign_model::{
     Action, ActionType, AgentWords, Answer, ApprovalId, ChannelChoice, Choice, ClientId, Door, Exec, GrantId, KeyId,
     Request, Requester, Target, TermsAsked,
@@ -56,6 +56,7 @@ pub fn request(client: KeyId, session: &str, action: Action) -> Request {
         requester(client),
         session.to_owned(),
         None,
+        None,
         action,
         action_type,
         AgentWords::default(),
@@ -83,6 +84,7 @@ pub fn new_approval(id: ApprovalId, request: Request, expires_in_ms: u64) -> New
         idempotency: None,
         max_pending: 100_000,
         take: false,
+        reach: Reach::Everybody,
     }
 }
 

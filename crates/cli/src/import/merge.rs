@@ -80,6 +80,7 @@ impl Merge {
     fn entry(&self, pattern: &str) -> Option<AllowEntry> {
         let source = Some(self.origin.clone());
         let entry = |pattern| AllowEntry {
+            last_resolved_path: None,
             id: None,
             pattern,
             arg_pattern: None,

@@ -19,7 +19,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
@@ -50,6 +50,12 @@ pub enum Peer {
     Local,
     /// In this very process, which holds the data folder. No connection ever has it.
     Owner,
+}
+
+/// One of the connections that may be open at a time, for as long as it is held.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 #[derive(Debug)]
@@ -191,10 +197,10 @@ impl Server {
             tracing::warn!("the limit of connections is reached; one was refused");
             return;
         };
-        let connection = connection(&self.builder, self.router.clone(), stream, peer);
+        let place = Place { _permit: Arc::new(place) };
+        let connection = connection(&self.builder, self.router.clone(), stream, peer, place);
         let connection = self.graceful.watch(connection);
         tokio::spawn(async move {
-            let _place = place;
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection ended badly");
             }
@@ -207,14 +213,14 @@ impl Server {
             return;
         };
         let (builder, router, watcher) = (self.builder.clone(), self.router.clone(), self.graceful.watcher());
+        let place = Place { _permit: Arc::new(place) };
         tokio::spawn(async move {
-            let _place = place;
             let stream = match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
                 Ok(Ok(stream)) => stream,
                 Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
                 Err(_) => return tracing::debug!("a TLS handshake took too long"),
             };
-            let connection = connection(&builder, router, stream, Peer::Tcp { address, tls: true });
+            let connection = connection(&builder, router, stream, Peer::Tcp { address, tls: true }, place);
             if let Err(error) = watcher.watch(connection).await {
                 tracing::debug!(%error, "a connection ended badly");
             }
@@ -227,6 +233,7 @@ fn connection<S>(
     router: Router,
     stream: S,
     peer: Peer,
+    place: Place,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = Box<dyn std::error::Error + Send + Sync>> + Send + use<S>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -234,7 +241,8 @@ where
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let mut request: Request = request.map(Body::new);
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(place.clone());
         router.clone().call(request)
     });
-    builder.serve_connection(TokioIo::new(stream), service).into_owned()
+    builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned()
 }

@@ -122,6 +122,7 @@ impl Metrics {
                 | EventKind::Untrusted
                 | EventKind::KeyMade
                 | EventKind::KeyRevoked
+                | EventKind::NodeBound
                 | EventKind::Swept,
                 _,
             ) => {}

@@ -21,6 +21,7 @@ mod router;
 mod trusts;
 mod wire;
 
+pub(crate) use listen::Place;
 pub use listen::{Listener, Peer, TlsError, serve, tls_config};
 pub use openapi::document as openapi_document;
 pub use router::{Access, HttpConfig, router};

@@ -81,7 +81,7 @@ pub(super) async fn put(
     })?;
     let policy: Policy = read_fields(body.value.policy, "invalid_policy")?;
     let document = json!(policy);
-    let stored = admin.put_policy(&profile, policy, base_hash).await?;
+    let stored = admin.put_policy(&profile, policy, base_hash, Vec::new()).await?;
     let hash = stored.hash.to_hex();
     Ok(Json(PolicyOut { profile, exists: true, hash, policy: document, error: None }))
 }

@@ -182,6 +182,8 @@ impl From<Refused> for Problem {
                 };
                 Self { decision: decision.map(DecisionOut::from).map(Box::new), state: Some(state), ..problem }
             }
+            Refused::Ambiguous(_) | Refused::AliasPending => Self::unprocessable("invalid_field", message),
+            Refused::OtherNode => Self::new(StatusCode::FORBIDDEN, "other_node", message),
             Refused::NotAnApprover(_) => Self::new(StatusCode::FORBIDDEN, "not_an_approver", message),
             Refused::Answer(_) => Self::unprocessable("invalid_answer", message),
             Refused::Grant(_) => Self::unprocessable("grant_refused", message),

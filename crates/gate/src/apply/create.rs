@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Approval, ApprovalTerms, EventBody, Judgement, KeyId, Outcome, Reason, Ruling, Status, Timestamp,
+    Action, AllowBy, Approval, ApprovalTerms, EventBody, Grant, Judgement, KeyId, Outcome, Reason, Request, Ruling,
+    Status, Timestamp, entries_used, mask,
 };
 
 use super::flood::{self, Flood};
 use super::{Applied, judge_now, unstorable};
 use crate::command::{Done, Idempotency, NewApproval, Refused};
 use crate::ports::{StoreError, Tx};
-use crate::row::{ApprovalRow, IdempotentRow};
+use crate::row::{ApprovalRow, EntryUse, IdempotentRow};
 
 const IDEMPOTENCY_MS: u64 = 24 * 3600 * 1000;
+/// Of the command that an entry was last used for.
+const MAX_USE_CHARS: usize = 200;
 /// How long a no is remembered for the same effect.
 pub const DENIAL_MEMORY_MS: u64 = 3600 * 1000;
 
@@ -24,6 +27,12 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
     {
         return Ok(answer);
     }
+    // Before the ruling, so that nobody's automatic answer is taken for that of the one still open.
+    if let Some(alias) = &new.request.alias
+        && tx.is_alias_pending(client, alias).await?
+    {
+        return Ok(Err(Refused::AliasPending));
+    }
     let judged = judge_now(tx, &new.request, now).await?;
     let mut outcome = match judged.judgement.ruling {
         Ruling::Allow(by) => Some(Outcome::allowed(by, judged.code_of_yes(), judged.judgement.grant, now)),
@@ -31,8 +40,7 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
         Ruling::Ask => None,
     };
     if outcome.is_none() {
-        // An empty list is nobody, never everybody.
-        if judged.judgement.approvers.as_ref().is_some_and(Vec::is_empty) {
+        if !new.reach.includes_any(judged.judgement.approvers.as_ref()) {
             outcome = Some(Outcome::denied(Reason::NoChannel, now));
         } else {
             match flood::check(tx, new, &judged.judgement, now).await? {
@@ -44,6 +52,9 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
                 Flood::Full(count) => return Ok(Err(Refused::TooManyPending(count))),
             }
         }
+    }
+    if matches!(judged.judgement.ruling, Ruling::Allow(AllowBy::Allowlist | AllowBy::Grant)) {
+        note_use(tx, &new.request, &judged.grants, now).await?;
     }
     let prior = tx.prior(client, new.request.effect).await?;
     let prior = prior.filter(|prior| now < prior.at.plus_millis(DENIAL_MEMORY_MS));
@@ -66,6 +77,22 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
         run: None,
     };
     insert(tx, approval, new.idempotency.as_ref()).await
+}
+
+/// Which entries said yes, and to what: for whoever tidies the list later.
+async fn note_use<T: Tx>(tx: &mut T, request: &Request, grants: &[Grant], now: Timestamp) -> Result<(), StoreError> {
+    let Action::Exec(exec) = &request.action else { return Ok(()) };
+    let profile = &request.requester.profile;
+    let stored = tx.policy(profile).await?;
+    let used = entries_used(&stored, request, grants, now);
+    if used.is_empty() {
+        return Ok(());
+    }
+    let command: String = mask(&exec.command).text.chars().take(MAX_USE_CHARS).collect();
+    for pattern in used {
+        tx.put_entry_use(&EntryUse { profile: profile.clone(), pattern, at: now, command: command.clone() }).await?;
+    }
+    Ok(())
 }
 
 /// The requester's wish, never longer than policy's limit.

@@ -8,18 +8,22 @@ use countersign_model::{
 };
 
 use super::{Applied, judge_now, unstorable};
-use crate::command::{Done, Refused};
+use crate::command::{Done, Refused, Withdrawal};
 use crate::ports::{StoreError, Tx};
 use crate::row::ApprovalRow;
 
-pub(super) async fn cancel<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId) -> Applied {
+pub(super) async fn withdraw<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId, why: Withdrawal) -> Applied {
     let now = tx.now();
     let Some(approval) = own(tx, id, client).await? else { return Ok(Err(Refused::NotFound)) };
     if approval.is_overdue(now) {
         let ended = expire(tx, approval, now).await?;
         return Ok(Err(Refused::Finished(ended)));
     }
-    match approval.apply(Change::Cancel { at: now }) {
+    let change = match why {
+        Withdrawal::Cancelled => Change::Cancel { at: now },
+        Withdrawal::AgentClosed => Change::AgentClosed { at: now },
+    };
+    match approval.apply(change) {
         Ok(ended) => Ok(finish(tx, ended).await?.map(Done::Changed)),
         Err(refusal) => Ok(Err(refused(refusal, approval))),
     }

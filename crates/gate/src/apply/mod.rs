@@ -9,16 +9,17 @@ mod flood;
 use std::sync::Arc;
 
 use countersign_model::{
-    AllowBy, Code, EventBody, Grant, GrantId, Judgement, Policy, Request, Ruling, StoredPolicy, Timestamp, Trust, judge,
+    AllowBy, Code, EventBody, Grant, GrantId, Judgement, KeyId, Policy, Request, Ruling, StoredPolicy, Timestamp,
+    Trust, judge,
 };
 
 use crate::command::{Command, Done, Refused};
-use crate::ports::{StoreError, Tx};
+use crate::ports::{NodeOf, StoreError, Tx};
 use crate::row::RowError;
 pub use create::DENIAL_MEMORY_MS;
 use create::create;
 use decide::decide;
-use end::{cancel, consume, expire_due, ran, stop};
+use end::{consume, expire_due, ran, stop, withdraw};
 
 type Applied = Result<Result<Done, Refused>, StoreError>;
 
@@ -28,16 +29,20 @@ pub async fn apply<T: Tx>(tx: &mut T, command: &Command) -> Applied {
     match command {
         Command::Create(new) => create(tx, new).await,
         Command::Decide(new) => decide(tx, new).await,
-        Command::Cancel { id, client } => cancel(tx, *id, *client).await,
+        Command::Withdraw { id, client, why } => withdraw(tx, *id, *client, *why).await,
         Command::Consume { id, client } => consume(tx, *id, *client).await,
         Command::Stop { id, by } => stop(tx, *id, by).await,
         Command::Ran { id, client, run } => ran(tx, *id, *client, run).await,
         Command::ExpireDue { limit } => expire_due(tx, *limit).await,
         Command::RevokeGrant { id, by } => revoke_grant(tx, *id, by).await,
-        Command::PutPolicy { profile, policy, base_hash, by } => {
+        Command::PutPolicy { profile, policy, base_hash, revoke, by } => {
             let stored = tx.policy(profile).await?;
             if stored.hash != *base_hash {
                 return Ok(Err(Refused::StalePolicy(stored.hash)));
+            }
+            for id in revoke {
+                // One that ended meanwhile needs no ending.
+                let _ = revoke_grant(tx, *id, by).await?;
             }
             put_policy(tx, profile, policy, stored, by).await
         }
@@ -55,6 +60,7 @@ pub async fn apply<T: Tx>(tx: &mut T, command: &Command) -> Applied {
             tx.append(EventBody::KeyRevoked { key_id: *id, by: by.clone() }, None);
             Ok(Ok(Done::Nothing))
         }
+        Command::BindNode { key, node_id } => bind_node(tx, *key, node_id).await,
         Command::Trust { workspace, text, by } => {
             trust(tx, workspace, text.clone(), by).await?;
             Ok(Ok(Done::Nothing))
@@ -121,6 +127,19 @@ async fn trust<T: Tx>(tx: &mut T, workspace: &str, text: String, by: &str) -> Re
     let (hash, workspace, by) = (trust.hash(), trust.workspace, trust.by);
     tx.append(EventBody::Trusted { workspace, hash, by }, None);
     Ok(())
+}
+
+/// A machine's id belongs to the first key that names it, and that key to it.
+async fn bind_node<T: Tx>(tx: &mut T, key: KeyId, node_id: &str) -> Applied {
+    match tx.node_of(key, node_id).await? {
+        NodeOf::Both => Ok(Ok(Done::Nothing)),
+        NodeOf::Other => Ok(Err(Refused::OtherNode)),
+        NodeOf::Neither => {
+            tx.bind_node(key, node_id).await?;
+            tx.append(EventBody::NodeBound { key_id: key, node_id: node_id.to_owned() }, None);
+            Ok(Ok(Done::Nothing))
+        }
+    }
 }
 
 async fn revoke_grant<T: Tx>(tx: &mut T, id: GrantId, by: &str) -> Applied {

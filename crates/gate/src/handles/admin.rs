@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use countersign_model::{Digest, KeyId, KeyRecord, KeySecret, Policy, Role, StoredPolicy};
+use countersign_model::{Digest, GrantId, KeyId, KeyRecord, KeySecret, Policy, Role, StoredPolicy};
 
 use super::{ApproverHandle, unexpected};
 use crate::command::{Command, Done, Refused};
 use crate::error::GateError;
 use crate::gate::Inner;
+use crate::pairing::{Pairing, PairingCode};
 use crate::ports::{AuditLine, PolicyText};
+use crate::row::EntryUse;
 
 const MAX_NAME_CHARS: usize = 64;
 
@@ -30,12 +32,13 @@ impl AdminHandle {
         Ok(self.inner().ledger.policy(profile.to_owned()).await?)
     }
 
-    /// Replaces a profile's document, if it is still the one the change was made to.
+    /// Replaces a profile's document, if it is still the one the change was made to, and ends these grants with it.
     pub async fn put_policy(
         &self,
         profile: &str,
         policy: Policy,
         base_hash: Digest,
+        revoke: Vec<GrantId>,
     ) -> Result<Arc<StoredPolicy>, GateError> {
         check_name("profile", profile)?;
         policy.check()?;
@@ -43,6 +46,7 @@ impl AdminHandle {
             profile: profile.to_owned(),
             policy: Box::new(policy),
             base_hash,
+            revoke,
             by: self.0.name.clone(),
         };
         match self.inner().submit(command).await? {
@@ -73,6 +77,17 @@ impl AdminHandle {
             return Err(Refused::OwnKey.into());
         }
         self.inner().revoke_key(id, &self.0.name).await
+    }
+
+    /// When each entry of a profile last let something through.
+    pub async fn entry_uses(&self, profile: &str) -> Result<Vec<EntryUse>, GateError> {
+        Ok(self.inner().ledger.entry_uses(profile.to_owned()).await?)
+    }
+
+    /// A one-time code with which a device becomes an approver of this name.
+    pub fn pair(&self, name: &str) -> Result<(PairingCode, Pairing), GateError> {
+        check_name("name", name)?;
+        self.inner().pairings.make(name, &self.0.name, self.inner().clock.now())
     }
 
     pub async fn audit(&self, after: u64, limit: usize) -> Result<Vec<AuditLine>, GateError> {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Action, ActionType, AgentWords, Approval, ApprovalId, ChannelChoice, ClientId, Door, Grant, KeyRecord, Request,
-    Requester, RunEnd, Status, Target, TerminalInput, TermsAsked, Timestamp, Trust,
+    Action, ActionType, AgentWords, Approval, ApprovalId, ChannelChoice, ClientId, Door, Grant, KeyId, KeyRecord,
+    Request, Requester, RunEnd, Status, Target, TerminalInput, TermsAsked, Timestamp, Trust,
 };
 
 use super::{
-    MAX_PATH_BYTES, active_grants, changed, check_running, check_workspace, inner_get, trust_of, unexpected, wait,
+    MAX_PATH_BYTES, active_grants, changed, check_running, check_workspace, find, inner_get, trust_of, unexpected, wait,
 };
-use crate::command::{Command, Done, Idempotency, NewApproval, Refused};
+use crate::command::{Command, Done, Idempotency, NewApproval, Refused, Withdrawal};
 use crate::error::GateError;
 use crate::gate::{Gate, Inner, new_approval_id};
 use crate::live::OutputStream;
@@ -27,6 +27,8 @@ const MAX_IDEMPOTENCY_CHARS: usize = 256;
 pub struct NewRequest {
     pub session_id: String,
     pub context_id: Option<String>,
+    /// What the requester itself calls it.
+    pub alias: Option<String>,
     pub action: Action,
     pub action_type: ActionType,
     pub words: AgentWords,
@@ -71,6 +73,10 @@ impl AgentHandle {
         &self.requester.client_id
     }
 
+    pub fn key_id(&self) -> KeyId {
+        self.requester.key_id
+    }
+
     /// Asks. What comes back is ruled already, or pending; `false` beside it means it had been asked before.
     pub async fn request(&self, new: NewRequest) -> Result<(Arc<Approval>, bool), GateError> {
         let inner = &self.gate.0;
@@ -84,6 +90,7 @@ impl AgentHandle {
             self.requester.clone(),
             new.session_id,
             new.context_id,
+            new.alias,
             new.action,
             new.action_type,
             new.words,
@@ -104,6 +111,7 @@ impl AgentHandle {
             idempotency: new.idempotency,
             max_pending: inner.config.max_pending,
             take: new.take,
+            reach: inner.reach_of(new.channel),
         }));
         match inner.submit(command).await? {
             Done::Created { approval, fresh } => {
@@ -129,7 +137,21 @@ impl AgentHandle {
     }
 
     pub async fn cancel(&self, id: ApprovalId) -> Result<Arc<Approval>, GateError> {
-        changed(self.gate.0.submit(Command::Cancel { id, client: self.requester.key_id }).await?)
+        self.withdraw(id, Withdrawal::Cancelled).await
+    }
+
+    /// The agent is gone: nobody would use a yes any more.
+    pub async fn close(&self, id: ApprovalId) -> Result<Arc<Approval>, GateError> {
+        self.withdraw(id, Withdrawal::AgentClosed).await
+    }
+
+    async fn withdraw(&self, id: ApprovalId, why: Withdrawal) -> Result<Arc<Approval>, GateError> {
+        changed(self.gate.0.submit(Command::Withdraw { id, client: self.requester.key_id, why }).await?)
+    }
+
+    /// Its own request by id, the beginning of one, or what it called it.
+    pub async fn find(&self, text: &str) -> Result<Arc<Approval>, GateError> {
+        find(&self.gate.0, text, Some(self.requester.key_id)).await
     }
 
     /// Takes the permit of an approved request, once.
@@ -208,7 +230,7 @@ fn check_idempotency(idempotency: Option<&Idempotency>) -> Result<(), GateError>
 fn check_channel(inner: &Inner, choice: ChannelChoice, target: &Target) -> Result<(), GateError> {
     let mut of_choice =
         inner.channels.iter().filter(|channel| choice == ChannelChoice::Any || channel.kind() == choice).peekable();
-    if of_choice.peek().is_none() && !choice.always_reachable() {
+    if of_choice.peek().is_none() && !choice.always_reachable() && !inner.has_presence(choice) {
         return Err(GateError::ChannelNotConfigured(choice));
     }
     let names_someone = *target != Target::default();

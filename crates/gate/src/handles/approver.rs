@@ -7,7 +7,7 @@ use countersign_model::{
 };
 use tokio::sync::watch;
 
-use super::{active_grants, changed, check_running, check_workspace, inner_get, trust_of, wait};
+use super::{active_grants, changed, check_running, check_workspace, find, inner_get, trust_of, wait};
 use crate::command::{Command, NewDecision, Refused};
 use crate::error::GateError;
 use crate::feed::Feed;
@@ -60,6 +60,15 @@ impl ApproverHandle {
 
     pub async fn get(&self, id: ApprovalId) -> Result<Arc<Approval>, GateError> {
         inner_get(&self.gate.0, id).await
+    }
+
+    /// By id, the beginning of one, or what its requester called it.
+    pub async fn find(&self, text: &str) -> Result<Arc<Approval>, GateError> {
+        find(&self.gate.0, text, None).await
+    }
+
+    pub fn key_id(&self) -> KeyId {
+        self.key_id
     }
 
     pub async fn wait(&self, id: ApprovalId, until: Timestamp) -> Result<Arc<Approval>, GateError> {

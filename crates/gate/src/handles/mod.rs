@@ -4,6 +4,9 @@
 mod admin;
 mod agent;
 mod approver;
+mod find;
+mod node;
+mod standing;
 
 use std::sync::Arc;
 
@@ -16,6 +19,9 @@ use crate::ports::{GrantFilter, StoreError};
 pub use admin::AdminHandle;
 pub use agent::{AgentHandle, NewRequest, Permit};
 pub use approver::ApproverHandle;
+use find::find;
+pub use node::NodeHandle;
+pub use standing::Standing;
 
 const MAX_PATH_BYTES: usize = 4096;
 
@@ -45,7 +51,7 @@ impl Caller {
             Self::Approver(approver) => approver.key_id,
             Self::Admin(admin) => admin.0.key_id,
             Self::Inbox(inbox) => inbox.key_id,
-            Self::Node(node) => node.key_id,
+            Self::Node(node) => node.key_id(),
         }
     }
 }
@@ -57,18 +63,6 @@ pub struct InboxHandle {
 }
 
 impl InboxHandle {
-    pub(crate) fn new(key: &KeyRecord) -> Self {
-        Self { key_id: key.id }
-    }
-}
-
-/// A machine that serves its own policy document.
-#[derive(Clone, Debug)]
-pub struct NodeHandle {
-    key_id: KeyId,
-}
-
-impl NodeHandle {
     pub(crate) fn new(key: &KeyRecord) -> Self {
         Self { key_id: key.id }
     }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use countersign_gate::{
-    AuditLine, BoxFuture, Clock, Command, Committed, Done, GrantFilter, Ledger, LedgerStats, ListFilter, Listed,
-    PolicyText, Refused, StoreError,
+    AuditLine, Beginning, BoxFuture, Clock, Command, Committed, Done, EntryUse, GrantFilter, Ledger, LedgerStats,
+    ListFilter, Listed, PolicyText, Refused, StoreError,
 };
 use countersign_model::{
     Approval, ApprovalId, Digest, Event, GENESIS, Grant, GrantId, KeyRecord, StoredPolicy, Timestamp, Trust,
@@ -18,7 +18,9 @@ use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::recent::Recent;
-use super::rows::{read_approval, read_digest, read_grant, read_key, read_trust, to_approval, unavailable};
+use super::rows::{
+    read_approval, read_digest, read_entry_use, read_grant, read_key, read_trust, to_approval, unavailable,
+};
 use super::writer::{Head, Job, Shared, Writer, hand_out};
 use crate::migrate::migrate;
 use crate::sql;
@@ -287,6 +289,42 @@ impl Ledger for SqliteLedger {
         Box::pin(self.read(move |connection| {
             let read = || connection.prepare_cached(sql::CURSOR)?.query_row(params![name], |row| row.get(0)).optional();
             Ok(read().map_err(|error| unavailable(&error))?.unwrap_or(0))
+        }))
+    }
+
+    fn find(
+        &self,
+        beginning: Beginning,
+        pending: bool,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Arc<Approval>>, StoreError>> {
+        Box::pin(self.read(move |connection| {
+            let read = || {
+                let by_id = if pending { sql::FIND_PENDING } else { sql::FIND_ENDED };
+                let row = |row: &rusqlite::Row<'_>| read_approval(row, 0);
+                match &beginning {
+                    Beginning::Id { first, last } => connection
+                        .prepare_cached(by_id)?
+                        .query_map(params![first.as_bytes(), last.as_bytes(), limit], row)?
+                        .collect::<rusqlite::Result<Vec<_>>>(),
+                    Beginning::Alias(text) => connection
+                        .prepare_cached(sql::FIND_ALIAS)?
+                        .query_map(params![text, format!("{text}\u{10ffff}"), pending, limit], row)?
+                        .collect(),
+                }
+            };
+            let rows = read().map_err(|error| unavailable(&error))?;
+            rows.into_iter().map(|row| to_approval(row).map(Arc::new)).collect()
+        }))
+    }
+
+    fn entry_uses(&self, profile: String) -> BoxFuture<'_, Result<Vec<EntryUse>, StoreError>> {
+        Box::pin(self.read(move |connection| {
+            let read = || {
+                let mut statement = connection.prepare_cached(sql::ENTRY_USES)?;
+                statement.query_map(params![profile], read_entry_use)?.collect::<rusqlite::Result<_>>()
+            };
+            read().map_err(|error| unavailable(&error))
         }))
     }
 

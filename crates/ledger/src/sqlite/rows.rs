@@ -1,6 +1,6 @@
 //! SQLite rows to the gate's types. A row that cannot be read is an error, never a default.
 
-use countersign_gate::{ApprovalRow, StoreError};
+use countersign_gate::{ApprovalRow, EntryUse, StoreError};
 use countersign_model::{
     Approval, ApprovalId, ClientId, Digest, Grant, KeyHash, KeyId, KeyRecord, Prior, Role, Status, Timestamp, Trust,
 };
@@ -32,6 +32,7 @@ pub(crate) fn read_approval(row: &Row<'_>, first: usize) -> rusqlite::Result<App
         ended_at: optional_time(row, first + 9)?,
         consumed_at: optional_time(row, first + 10)?,
         run: row.get(first + 11)?,
+        alias: row.get(first + 12)?,
     })
 }
 
@@ -63,7 +64,15 @@ pub(crate) fn read_key(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
         created_at: Timestamp::from_millis(row.get(6)?),
         expires_at: optional_time(row, 7)?,
         revoked_at: optional_time(row, 8)?,
+        paired: row.get(9)?,
+        node_id: row.get(10)?,
     })
+}
+
+/// Columns `profile, pattern, at, command`.
+pub(crate) fn read_entry_use(row: &Row<'_>) -> rusqlite::Result<EntryUse> {
+    let at = Timestamp::from_millis(row.get(2)?);
+    Ok(EntryUse { profile: row.get(0)?, pattern: row.get(1)?, at, command: row.get(3)? })
 }
 
 /// Columns `client, effect, approval, status, at`.

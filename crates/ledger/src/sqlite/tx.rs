@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use countersign_gate::{ApprovalRow, DENIAL_MEMORY_MS, IdempotentRow, StoreError, Tx};
+use countersign_gate::{ApprovalRow, DENIAL_MEMORY_MS, EntryUse, IdempotentRow, NodeOf, StoreError, Tx};
 use countersign_model::{
     Approval, ApprovalId, Digest, EventBody, Grant, GrantId, KeyId, KeyRecord, Prior, Status, StoredPolicy, Timestamp,
     Trust,
@@ -120,6 +120,7 @@ impl Tx for SqliteTx<'_> {
                 row.ended_at.map(Timestamp::as_millis),
                 row.consumed_at.map(Timestamp::as_millis),
                 row.run,
+                row.alias,
             ],
         )?;
         self.small.insert(row.id, row.request.len() <= MAX_REQUEST_BYTES);
@@ -285,13 +286,40 @@ impl Tx for SqliteTx<'_> {
             key.role.as_str(),
             key.profile,
             key.created_at.as_millis(),
-            key.expires_at.map(Timestamp::as_millis)
+            key.expires_at.map(Timestamp::as_millis),
+            key.paired,
+            key.node_id,
         ];
         self.execute(sql::INSERT_KEY, params).map(|_| ())
     }
 
     async fn revoke_key(&mut self, id: KeyId, at: Timestamp) -> Result<bool, StoreError> {
         Ok(self.execute(sql::REVOKE_KEY, params![at.as_millis(), id.as_bytes()])? == 1)
+    }
+
+    async fn is_alias_pending(&mut self, client: KeyId, alias: &str) -> Result<bool, StoreError> {
+        Ok(self.one(sql::IS_ALIAS_PENDING, params![client.as_bytes(), alias], |_| Ok(()))?.is_some())
+    }
+
+    async fn put_entry_use(&mut self, entry_use: &EntryUse) -> Result<(), StoreError> {
+        let EntryUse { profile, pattern, at, command } = entry_use;
+        self.execute(sql::PUT_ENTRY_USE, params![profile, pattern, at.as_millis(), command]).map(|_| ())
+    }
+
+    async fn node_of(&mut self, key: KeyId, node_id: &str) -> Result<NodeOf, StoreError> {
+        let read = |row: &Row<'_>| Ok((KeyId::from_random(row.get(0)?), row.get::<_, Option<String>>(1)?));
+        let rows = self.all(sql::NODE_OF, params![key.as_bytes(), node_id], read)?;
+        let other = |(id, node): &(KeyId, Option<String>)| {
+            if *id == key { node.as_deref().is_some_and(|node| node != node_id) } else { true }
+        };
+        if rows.iter().any(other) {
+            return Ok(NodeOf::Other);
+        }
+        Ok(if rows.iter().any(|(_, node)| node.is_some()) { NodeOf::Both } else { NodeOf::Neither })
+    }
+
+    async fn bind_node(&mut self, key: KeyId, node_id: &str) -> Result<(), StoreError> {
+        self.execute(sql::BIND_NODE, params![node_id, key.as_bytes()]).map(|_| ())
     }
 
     async fn put_cursor(&mut self, name: &str, seq: u64) -> Result<(), StoreError> {

@@ -43,6 +43,9 @@ pub struct AgentWords {
     pub ask: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
+    /// Where it says that this belongs: host, node, run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,7 +190,13 @@ impl Card {
             ("The agent calls itself: ", words.agent_id.as_deref()),
         ];
         let mut quoted = Document::default();
-        for (label, text) in said {
+        let labels: Vec<(String, &str)> = words
+            .labels
+            .iter()
+            .map(|(name, text)| (format!("The agent says, {}: ", escape_line(name)), text.as_str()))
+            .collect();
+        let labels = labels.iter().map(|(label, text)| (label.as_str(), Some(*text)));
+        for (label, text) in said.into_iter().chain(labels) {
             let Some(text) = text.filter(|text| !text.is_empty()) else {
                 continue;
             };

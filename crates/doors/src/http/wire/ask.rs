@@ -135,7 +135,13 @@ impl CreateApproval {
             context_id: self.context_id,
             action,
             action_type,
-            words: AgentWords { title, ask: self.ask.filter(|_| ask_word.is_none()), agent_id: self.agent_id },
+            alias: None,
+            words: AgentWords {
+                title,
+                ask: self.ask.filter(|_| ask_word.is_none()),
+                agent_id: self.agent_id,
+                ..AgentWords::default()
+            },
             channel: self.channel.unwrap_or_default(),
             target: Target { tg_chat_id: target.tg_chat_id, email_to: target.email_to },
             terms: TermsAsked { security: self.security, ask: ask_word },

@@ -107,8 +107,12 @@ fn texts(showing: &Showing) -> Vec<(&str, bool)> {
 
 /// The same text in every place that someone else can write to.
 fn everywhere(text: &str) -> Vec<Showing> {
-    let words =
-        AgentWords { title: Some(text.to_owned()), ask: Some(text.to_owned()), agent_id: Some(text.to_owned()) };
+    let words = AgentWords {
+        title: Some(text.to_owned()),
+        ask: Some(text.to_owned()),
+        agent_id: Some(text.to_owned()),
+        ..AgentWords::default()
+    };
     let full = Action::Exec(Exec {
         command: text.to_owned(),
         argv: Some(vec![text.to_owned(), text.to_owned()]),

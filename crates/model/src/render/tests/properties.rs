@@ -32,7 +32,7 @@ proptest! {
     fn threat_01_headline_ignores_the_agents_words(
         title in nasty(), other in nasty(), ask in nasty(), agent_id in nasty(), preview in nasty(),
     ) {
-        let words = AgentWords { title: Some(other), ask: Some(ask), agent_id: Some(agent_id) };
+        let words = AgentWords { title: Some(other), ask: Some(ask), agent_id: Some(agent_id), ..AgentWords::default() };
         let command = exec(&preview);
         for (said, silent) in [(custom(&title, &preview), custom("", &preview)), (command.clone(), command)] {
             let said = showing(&said, None, &words);
