@@ -3,4 +3,5 @@
 //! A door translates and decides nothing: every rule is the gate's.
 
 pub mod http;
+mod hub;
 mod socket;

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -41,7 +41,19 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Answers a request to speak WebSocket, and hands the connection to `serve` once it is one.
-pub(crate) fn upgrade<F>(mut request: Request, serve: impl FnOnce(Socket) -> F + Send + 'static) -> Response
+pub(crate) fn upgrade<F>(request: Request, serve: impl FnOnce(Socket) -> F + Send + 'static) -> Response
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    upgrade_within(MAX_MESSAGE, request, serve)
+}
+
+/// The same, where no message may be larger than this.
+pub(crate) fn upgrade_within<F>(
+    max_message: usize,
+    mut request: Request,
+    serve: impl FnOnce(Socket) -> F + Send + 'static,
+) -> Response
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -54,7 +66,7 @@ where
     let upgraded = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         match upgraded.await {
-            Ok(upgraded) => serve(Socket::accept(upgraded).await).await,
+            Ok(upgraded) => serve(Socket::accept(upgraded, max_message).await).await,
             Err(error) => tracing::debug!(%error, "a connection did not become a WebSocket"),
         }
         drop(place);
@@ -98,12 +110,22 @@ pub(crate) enum Received {
 #[derive(Debug)]
 pub(crate) struct Socket {
     stream: WebSocketStream<Metered>,
+    heard_at: Instant,
 }
 
 impl Socket {
-    async fn accept(upgraded: Upgraded) -> Self {
+    async fn accept(upgraded: Upgraded, max_message: usize) -> Self {
         let metered = Metered { io: TokioIo::new(upgraded), left: Some(BEFORE_AUTH) };
-        Self { stream: WebSocketStream::from_raw_socket(metered, Role::Server, Some(config())).await }
+        let config = config().max_message_size(Some(max_message)).max_frame_size(Some(max_message));
+        Self {
+            stream: WebSocketStream::from_raw_socket(metered, Role::Server, Some(config)).await,
+            heard_at: Instant::now(),
+        }
+    }
+
+    /// How long nothing came, not even the answer to a ping.
+    pub(crate) fn quiet_for(&self) -> Duration {
+        self.heard_at.elapsed()
     }
 
     /// The peer is known: from here on the larger limit holds.
@@ -114,7 +136,9 @@ impl Socket {
     /// Cancel-safe: a message is returned whole or later.
     pub(crate) async fn receive(&mut self) -> Received {
         loop {
-            match self.stream.next().await {
+            let received = self.stream.next().await;
+            self.heard_at = Instant::now();
+            match received {
                 Some(Ok(Message::Text(text))) => return Received::Text(text),
                 Some(Ok(Message::Binary(_))) => return Received::Binary,
                 // Answered by the stream itself with the next write.
@@ -235,6 +259,11 @@ impl Outbox {
     /// Whether it is in the queue.
     pub(crate) fn event(&self, text: &Utf8Bytes) -> bool {
         self.sender.try_send(Queued::Event(text.clone())).is_ok()
+    }
+
+    /// Whether an event would be taken now.
+    pub(crate) fn has_room(&self) -> bool {
+        self.sender.capacity() > 0 && !self.sender.is_closed()
     }
 
     /// What the peer asked for. It waits until there is room; whether it is in the queue.

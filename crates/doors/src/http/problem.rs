@@ -43,7 +43,7 @@ struct ErrorDetail {
 }
 
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     status: StatusCode,
     code: &'static str,
     message: String,

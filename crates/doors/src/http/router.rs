@@ -8,7 +8,7 @@ use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
-use axum::routing::{delete, get, post};
+use axum::routing::{any, delete, get, post};
 use countersign_gate::{Gate, Health};
 use countersign_model::KeyId;
 use tokio::sync::Mutex;
@@ -17,6 +17,7 @@ use super::limits::Limiter;
 use super::metrics::Metrics;
 use super::problem::Problem;
 use super::{approvals, audit, events, grants, guard, health, inbox, keys, openapi, output, policy, trusts};
+use crate::hub::{Hub, plain, socketio};
 
 /// Who may read the figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,13 +64,15 @@ impl Default for HttpConfig {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct AppState {
+pub(crate) struct AppState {
     pub(super) gate: Gate,
-    pub(super) config: Arc<HttpConfig>,
+    pub(crate) config: Arc<HttpConfig>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) key_limit: Arc<Limiter<KeyId>>,
     pub(super) address_limit: Arc<Limiter<IpAddr>>,
     pub(super) readiness: Arc<Readiness>,
+    pub(crate) hub: Hub,
+    pub(crate) socket_io: socketio::Service,
 }
 
 /// Readiness writes to the store, so anybody who asks often gets the answer of the last second.
@@ -97,8 +100,12 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
     let metrics = Arc::new(Metrics::new());
     let (counting, feed) = (metrics.clone(), gate.feed_from_now());
     tokio::spawn(async move { counting.follow(feed).await });
+    let key_limit = Arc::new(Limiter::new(config.requests_per_key));
+    let hub = Hub::start(gate.clone(), key_limit.clone());
     let state = AppState {
-        key_limit: Arc::new(Limiter::new(config.requests_per_key)),
+        key_limit,
+        socket_io: hub.socket_io(),
+        hub,
         address_limit: Arc::new(Limiter::new(config.requests_per_address)),
         readiness: Arc::default(),
         gate,
@@ -132,6 +139,10 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))
         .route("/openapi.json", get(openapi_json))
+        .route("/hub", get(plain::connect))
+        // The client asks for `/ws/` even where it was told `/ws`.
+        .route("/ws", any(socketio::handle))
+        .route("/ws/", any(socketio::handle))
         .fallback(|| async { Problem::not_found() })
         .method_not_allowed_fallback(|| async {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not take that method")

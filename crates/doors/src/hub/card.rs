@@ -1,0 +1,130 @@
+//! What a device is told of an approval: only what the one renderer would show a person.
+
+use countersign_model::{Action, Approval, ChannelChoice, Code, Showing, Status, showing};
+use serde::Serialize;
+
+/// A question to people, as `exec-approval-request` and `listExecApprovals` have it.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Card {
+    approval_id: String,
+    /// What the agent calls itself, else the session it asked from.
+    agent_id: String,
+    /// As shown: secrets masked, invisible characters visible. Of anything but a command, its headline.
+    command: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    risk_level: &'static str,
+    risk_reasons: Vec<String>,
+    expires_at_ms: i64,
+    /// `exec`, `tool`, `question` or `custom`.
+    kind: &'static str,
+    /// Whose key asked.
+    requested_by: String,
+    /// The agent's own words, marked as such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_says: Option<String>,
+    /// The rest of what a person should see: of a command what is beside it, of anything else all of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    details: Vec<Detail>,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct Detail {
+    label: String,
+    text: String,
+}
+
+impl Card {
+    pub(super) fn of(approval: &Approval) -> Self {
+        let request = &approval.request;
+        let Showing { headline, sections, agent_says, notices } =
+            showing(&request.action, request.assessment.as_ref(), &request.words);
+        let kind = kind_of(&request.action);
+        let (mut command, mut cwd, mut details) = (headline, None, Vec::new());
+        for section in sections {
+            let text = section.content.text;
+            match (kind, section.label.as_str()) {
+                ("exec", "Command") => command = text,
+                ("exec", "Folder") => cwd = Some(text),
+                _ => details.push(Detail { label: section.label, text }),
+            }
+        }
+        let reasons = request.assessment.iter().flat_map(|assessment| &assessment.reasons);
+        let mut risk_reasons: Vec<String> = reasons.map(|reason| reason.message.clone()).collect();
+        // What a person should know before answering is in the one list that every client shows.
+        for notice in notices {
+            if !risk_reasons.contains(&notice.text) {
+                risk_reasons.push(notice.text);
+            }
+        }
+        Self {
+            approval_id: approval.id.to_string(),
+            agent_id: request.words.agent_id.clone().unwrap_or_else(|| request.session_id.clone()),
+            command,
+            cwd,
+            risk_level: request.risk().as_str(),
+            risk_reasons,
+            expires_at_ms: approval.terms.expires_at.as_millis(),
+            kind,
+            requested_by: request.requester.name.clone(),
+            agent_says: agent_says.map(|said| said.text),
+            details,
+        }
+    }
+}
+
+fn kind_of(action: &Action) -> &'static str {
+    match action {
+        Action::Exec(_) => "exec",
+        Action::Tool { .. } => "tool",
+        Action::Question { .. } => "question",
+        Action::Custom { .. } => "custom",
+    }
+}
+
+/// How it ended, so that a card decided elsewhere can close.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Ending {
+    pub(super) approval_id: String,
+    pub(super) decision: &'static str,
+    /// Who answered; nobody did where time ran out.
+    pub(super) resolved_by: Option<String>,
+    pub(super) reason: &'static str,
+}
+
+impl Ending {
+    /// Nothing while it is pending.
+    pub(super) fn of(approval: &Approval) -> Option<Self> {
+        let outcome = approval.outcome.as_ref()?;
+        let code = outcome.decision.as_ref().map(|decision| decision.code);
+        Some(Self {
+            approval_id: approval.id.to_string(),
+            decision: match outcome.status {
+                Status::Approved => word_of_yes(code),
+                Status::Pending | Status::Denied | Status::Expired | Status::Cancelled => "deny",
+            },
+            resolved_by: outcome.decision.as_ref().map(|decision| decision.by.clone()),
+            reason: outcome.reason.as_str(),
+        })
+    }
+}
+
+fn word_of_yes(code: Option<Code>) -> &'static str {
+    match code {
+        Some(Code::AllowForSession) => "allow-session",
+        Some(Code::AllowActionType) => "allow-always",
+        Some(Code::AllowOnce | Code::AllowWithNote | Code::AllowModified) => "allow-once",
+        Some(Code::Deny) | None => "deny",
+    }
+}
+
+/// Whether this person hears of it on the hub: it is for the hub, and theirs to answer.
+pub(super) fn is_for(approval: &Approval, name: &str) -> bool {
+    let by_this_way = match approval.request.channel {
+        ChannelChoice::Any | ChannelChoice::Hub => true,
+        ChannelChoice::Web | ChannelChoice::Telegram | ChannelChoice::Email => false,
+    };
+    by_this_way && approval.terms.approvers.as_ref().is_none_or(|names| names.iter().any(|known| known == name))
+}

@@ -1,0 +1,86 @@
+//! Tells the devices of people what is asked and how it ended: after the commit, from the record.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use countersign_gate::{Committed, Feed, StoreError};
+use countersign_model::{Approval, EventKind};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::Hub;
+use super::card::{Card, Ending, is_for};
+use super::wire::{APPROVAL_REQUEST, APPROVAL_RESOLVED};
+
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Until the store is closed. A device that was not there, or did not read, lists what is pending.
+pub(super) async fn follow(hub: Hub, mut feed: Feed) {
+    loop {
+        let events = match feed.next().await {
+            Ok(events) => events,
+            Err(StoreError::Closed) => return,
+            Err(error) => {
+                tracing::warn!(%error, "the hub cannot read the record; trying again");
+                tokio::time::sleep(RETRY).await;
+                continue;
+            }
+        };
+        if hub.0.gate.is_closing() {
+            return;
+        }
+        for committed in events {
+            if let Err(error) = on_event(&hub, &committed).await {
+                tracing::warn!(%error, seq = committed.event.seq, "the hub's devices were not told");
+            }
+        }
+    }
+}
+
+async fn on_event(hub: &Hub, committed: &Committed) -> Result<(), countersign_gate::GateError> {
+    let action = match committed.event.body.kind() {
+        EventKind::Requested => APPROVAL_REQUEST,
+        EventKind::Resolved => APPROVAL_RESOLVED,
+        EventKind::Ruled
+        | EventKind::Consumed
+        | EventKind::StopAsked
+        | EventKind::Ran
+        | EventKind::GrantMade
+        | EventKind::GrantRevoked
+        | EventKind::PolicyPut
+        | EventKind::KeyMade
+        | EventKind::KeyRevoked
+        | EventKind::NodeBound
+        | EventKind::Trusted
+        | EventKind::Untrusted
+        | EventKind::Swept => return Ok(()),
+    };
+    let Some(approval) = approval_of(hub, committed).await? else { return Ok(()) };
+    let hub_id = hub.id().await?;
+    let payload = match action {
+        APPROVAL_REQUEST => to_raw_value(&Card::of(&approval)),
+        _ => to_raw_value(&Ending::of(&approval)),
+    };
+    if let Ok(payload) = payload {
+        push(hub, &hub_id, &approval, action, &payload);
+    }
+    Ok(())
+}
+
+async fn approval_of(
+    hub: &Hub,
+    committed: &Committed,
+) -> Result<Option<Arc<Approval>>, countersign_gate::GateError> {
+    match (&committed.approval, committed.event.body.approval_id()) {
+        (Some(approval), _) => Ok(Some(approval.clone())),
+        (None, Some(id)) => hub.0.gate.owner().as_approver().get(id).await.map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+fn push(hub: &Hub, hub_id: &str, approval: &Approval, action: &str, payload: &RawValue) {
+    hub.0.devices.each_approver(|device, name| {
+        if is_for(approval, name) && !device.sink.push(hub_id, &device.id, action, payload) {
+            tracing::debug!(name, "a device is behind and missed a message");
+        }
+    });
+}

@@ -1,0 +1,275 @@
+//! What a device may ask of the hub: each method turned into the gate's words and back.
+
+use countersign_gate::{AgentHandle, ApproverHandle, GateError, ListFilter, NewRequest};
+use countersign_model::{
+    Action, ActionType, AgentWords, Answer, Approval, ApprovalId, Ask, ChannelChoice, Choice, Door, Exec, Security,
+    Status, Target, TermsAsked,
+};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::card::{Card, Ending, is_for};
+use super::devices::{DeviceType, Who};
+use super::session::{Session, respond};
+use super::wire::{RpcError, RpcRequest};
+
+/// What the hub's document says of a question that nobody gave a time.
+const DEFAULT_TIMEOUT_MS: u64 = 60_000;
+const PAGE: usize = 200;
+
+type Outcome = Result<Value, RpcError>;
+
+/// The answer, or nothing where it comes later.
+pub(super) async fn call(session: &Session, request: &RpcRequest) -> Option<Outcome> {
+    let params = match &request.params {
+        Value::Null => Map::new(),
+        Value::Object(fields) => fields.clone(),
+        _ => return Some(Err(RpcError::invalid("params is an object"))),
+    };
+    let who = session.device.who();
+    Some(match (request.method.as_str(), who) {
+        ("verify", who) => verify(session, who, &params).await,
+        ("getHubInfo", Who::Approver(_) | Who::Agent(_)) => Ok(hub_info(session)),
+        ("listAgents", Who::Approver(_)) => Ok(agents(session)),
+        ("resolveExecApproval", Who::Approver(approver)) => resolve(&approver, &params).await,
+        ("listExecApprovals", Who::Approver(approver)) => list(&approver, params).await,
+        ("closeAgent", Who::Agent(agent)) => close_agent(session, &agent, params).await,
+        ("requestExecApproval", Who::Agent(agent)) => {
+            match ask(session, &agent, params).await {
+                Ok(approval) if approval.status() == Status::Pending => {
+                    answer_later(session, agent, approval.id, request.request_id.clone());
+                    return None;
+                }
+                Ok(approval) => taken(&agent, &approval).await,
+                Err(error) => Err(error),
+            }
+        }
+        ("getHubInfo" | "listAgents" | "resolveExecApproval" | "listExecApprovals", Who::Unverified) => {
+            Err(RpcError::unauthorized("verify this device first, with the code that `countersign pair` shows"))
+        }
+        ("listAgents" | "resolveExecApproval" | "listExecApprovals", Who::Agent(_)) => {
+            Err(RpcError::unauthorized("only a device verified as an approver may do this"))
+        }
+        ("closeAgent" | "requestExecApproval", Who::Unverified | Who::Approver(_)) => {
+            Err(RpcError::unauthorized("only a device of type agent may do this"))
+        }
+        (unknown, _) => Err(RpcError::method_not_found(&unknown.chars().take(64).collect::<String>())),
+    })
+}
+
+/// With a one-time code the device becomes an approver; without one it must be known already.
+async fn verify(session: &Session, who: Who, params: &Map<String, Value>) -> Outcome {
+    let done = json!({"hubId": &*session.hub_id, "agentId": agent_id(session)});
+    if let Who::Approver(_) | Who::Agent(_) = who {
+        return Ok(done);
+    }
+    let Some(token) = params.get("token").and_then(Value::as_str) else {
+        return Err(RpcError::unauthorized("send the code that `countersign pair` shows as `token`"));
+    };
+    match session.hub.0.gate.pair_device(token, &session.device.id, Door::Hub).await {
+        Ok(approver) => {
+            session.device.verified(approver);
+            Ok(done)
+        }
+        Err(GateError::Unauthenticated) => {
+            Err(RpcError::unauthorized("the code is unknown, used or over; make a new one with `countersign pair`"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The reference names the agent behind the hub; ours stands before all of them.
+fn agent_id(session: &Session) -> String {
+    match session.device.kind {
+        DeviceType::Agent => session.device.id.clone(),
+        DeviceType::Client => session.hub_id.to_string(),
+    }
+}
+
+fn hub_info(session: &Session) -> Value {
+    json!({
+        "hubId": &*session.hub_id,
+        "name": "countersign",
+        "version": env!("CARGO_PKG_VERSION"),
+        "connectionState": "connected",
+        "agentCount": connected_agents(session).len(),
+    })
+}
+
+fn agents(session: &Session) -> Value {
+    json!({"agents": connected_agents(session)})
+}
+
+fn connected_agents(session: &Session) -> Vec<Value> {
+    let devices = session.hub.0.devices.all();
+    let agents = devices.iter().filter_map(|device| match device.who() {
+        Who::Agent(agent) => Some(json!({"id": device.address, "client": agent.client_id(), "closed": false})),
+        Who::Approver(_) | Who::Unverified => None,
+    });
+    agents.collect()
+}
+
+async fn resolve(approver: &ApproverHandle, params: &Map<String, Value>) -> Outcome {
+    let Some(id) = params.get("approvalId").and_then(Value::as_str).filter(|id| !id.is_empty()) else {
+        return Err(RpcError::invalid("approvalId is required"));
+    };
+    let decision = params.get("decision");
+    let choice = match decision.and_then(Value::as_str) {
+        Some("allow-once") => Choice::AllowOnce,
+        Some("allow-always") => Choice::AllowAlways,
+        Some("deny") => Choice::Deny,
+        Some(_) | None => {
+            let shown = match decision {
+                Some(Value::String(word)) => word.chars().take(64).collect(),
+                Some(other) => other.to_string().chars().take(64).collect(),
+                None => "undefined".to_owned(),
+            };
+            let message = format!("Invalid decision: {shown}. Must be allow-once, allow-always, or deny");
+            return Err(RpcError::invalid(message));
+        }
+    };
+    let (note, answer) = (text(params, "note")?, text(params, "answer")?);
+    let id: ApprovalId = id.parse().map_err(|_| RpcError::not_found())?;
+    approver.decide(id, Answer { note, answer, ..Answer::plain(choice) }).await?;
+    Ok(json!({"ok": true}))
+}
+
+fn text(params: &Map<String, Value>, name: &str) -> Result<Option<String>, RpcError> {
+    match params.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(RpcError::invalid(format!("{name} is a text"))),
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Listing {
+    cursor: Option<String>,
+}
+
+/// What is open and theirs to answer, newest first.
+async fn list(approver: &ApproverHandle, params: Map<String, Value>) -> Outcome {
+    let Listing { cursor } = read(params)?;
+    let bad = |_| RpcError::invalid("cursor is what an answer gave as nextCursor");
+    let before = cursor.map(|cursor| cursor.parse().map_err(bad)).transpose()?;
+    let rows = approver.list(ListFilter { status: Some(Status::Pending), before, limit: PAGE }).await?;
+    let next = rows.last().filter(|_| rows.len() >= PAGE).map(|(position, _)| position.to_string());
+    let approvals: Vec<Card> = rows
+        .iter()
+        .filter(|(_, approval)| is_for(approval, approver.name()))
+        .map(|(_, approval)| Card::of(approval))
+        .collect();
+    Ok(json!({"approvals": approvals, "nextCursor": next}))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asking {
+    command: String,
+    cwd: Option<String>,
+    agent_id: Option<String>,
+    timeout_ms: Option<u64>,
+    channel: Option<ChannelChoice>,
+    security: Option<Security>,
+    ask: Option<Ask>,
+}
+
+async fn ask(
+    session: &Session,
+    agent: &AgentHandle,
+    params: Map<String, Value>,
+) -> Result<std::sync::Arc<Approval>, RpcError> {
+    let asking: Asking = read(params)?;
+    let session_id = asking.agent_id.clone().unwrap_or_else(|| session.device.id.clone());
+    let exec =
+        Exec { command: asking.command, argv: None, cwd: asking.cwd, env: Default::default(), binding: None };
+    let new = NewRequest {
+        session_id,
+        context_id: None,
+        alias: None,
+        action: Action::Exec(exec),
+        action_type: ActionType::exec(),
+        words: AgentWords { agent_id: asking.agent_id, ..AgentWords::default() },
+        channel: asking.channel.unwrap_or(ChannelChoice::Hub),
+        target: Target::default(),
+        terms: TermsAsked { security: asking.security, ask: asking.ask },
+        expires_in_ms: asking.timeout_ms,
+        default_ms: DEFAULT_TIMEOUT_MS,
+        idempotency: None,
+        terminal: None,
+        take: true,
+    };
+    session.asks.request(agent, new).await
+}
+
+/// The answer comes when the question has ended.
+fn answer_later(session: &Session, agent: AgentHandle, id: ApprovalId, request_id: String) {
+    let (hub_id, device, asks) = (session.hub_id.clone(), session.device.clone(), session.asks.clone());
+    tokio::spawn(async move {
+        let answer = match until_ended(&agent, id).await {
+            Ok(approval) => taken(&agent, &approval).await,
+            Err(error) => Err(error),
+        };
+        asks.ended(&id);
+        respond(&hub_id, &device, &request_id, &answer).await;
+    });
+}
+
+async fn until_ended(agent: &AgentHandle, id: ApprovalId) -> Result<std::sync::Arc<Approval>, RpcError> {
+    let deadline = agent.get(id).await?.terms.expires_at;
+    // A little longer than it is open: its end is written by then.
+    let approval = agent.wait(id, deadline.plus_millis(5_000)).await?;
+    match approval.status() {
+        Status::Pending => Err(RpcError::unavailable("the gate is going down; the request is still open")),
+        Status::Approved | Status::Denied | Status::Expired | Status::Cancelled => Ok(approval),
+    }
+}
+
+/// A yes is used up as it is told: it is for this agent, for this once.
+async fn taken(agent: &AgentHandle, approval: &Approval) -> Outcome {
+    let Some(ending) = Ending::of(approval) else { return Err(RpcError::not_found()) };
+    let denied = |reason: &str| Ok(json!({"approvalId": ending.approval_id, "decision": "deny", "reason": reason}));
+    if approval.status() != Status::Approved {
+        return denied(ending.reason);
+    }
+    if approval.consumed_at.is_none()
+        && let Err(error) = agent.consume(approval.id).await
+    {
+        tracing::debug!(%error, id = %approval.id, "a yes could not be used");
+        return denied("changed_since_approval");
+    }
+    let decision = approval.outcome.as_ref().and_then(|outcome| outcome.decision.as_ref());
+    let mut answer =
+        json!({"approvalId": ending.approval_id, "decision": ending.decision, "reason": ending.reason});
+    if let Some(note) = decision.and_then(|decision| decision.note.as_ref()) {
+        answer["note"] = json!(note);
+    }
+    // Not what was asked: to an agent that does not look further, this is a no.
+    if let Some(replacement) = decision.and_then(|decision| decision.replacement.as_ref()) {
+        answer["decision"] = json!("deny");
+        answer["override"] = json!(replacement);
+    }
+    Ok(answer)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Closing {
+    agent_id: Option<String>,
+}
+
+async fn close_agent(session: &Session, agent: &AgentHandle, params: Map<String, Value>) -> Outcome {
+    let Closing { agent_id } = read(params)?;
+    let closed = session.asks.close(agent, agent_id.as_deref()).await;
+    Ok(json!({"ok": true, "closed": closed}))
+}
+
+fn read<T: DeserializeOwned>(params: Map<String, Value>) -> Result<T, RpcError> {
+    serde_path_to_error::deserialize(Value::Object(params)).map_err(|error| {
+        let path = error.path().to_string();
+        let why = error.into_inner();
+        RpcError::invalid(if path == "." { why.to_string() } else { format!("{path}: {why}") })
+    })
+}
