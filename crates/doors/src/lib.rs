@@ -2,5 +2,8 @@
 //!
 //! A door translates and decides nothing: every rule is the gate's.
 
+mod entries;
+mod gateway;
 pub mod http;
 mod socket;
+mod words;

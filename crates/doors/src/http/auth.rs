@@ -34,7 +34,7 @@ impl FromRequestParts<AppState> for Anyone {
 }
 
 /// The key, if one was sent; two headers or another scheme are no key at all.
-fn bearer(headers: &HeaderMap) -> Result<Option<KeySecret>, Problem> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<KeySecret>, Problem> {
     let mut sent = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = sent.next() else { return Ok(None) };
     if sent.next().is_some() {

@@ -11,7 +11,7 @@ const PRUNE_ABOVE: usize = 16_384;
 const NANOS: u64 = 1_000_000_000;
 
 #[derive(Debug)]
-pub(super) struct Limiter<K> {
+pub(crate) struct Limiter<K> {
     started: Instant,
     nanos_each: u64,
     /// When each caller's bucket is full again, in nanoseconds since the start.
@@ -20,12 +20,12 @@ pub(super) struct Limiter<K> {
 
 impl<K: Eq + Hash> Limiter<K> {
     /// `per_second` calls a second, and as many at once.
-    pub(super) fn new(per_second: u32) -> Self {
+    pub(crate) fn new(per_second: u32) -> Self {
         Self { started: Instant::now(), nanos_each: NANOS / u64::from(per_second.max(1)), full_at: Mutex::default() }
     }
 
     /// Takes one call, or answers in how many seconds to try again.
-    pub(super) fn check(&self, caller: K) -> Result<(), u64> {
+    pub(crate) fn check(&self, caller: K) -> Result<(), u64> {
         let now = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.check_at(caller, now)
     }

@@ -18,6 +18,8 @@ use super::metrics::Metrics;
 use super::problem::Problem;
 use super::{approvals, audit, events, grants, guard, health, inbox, keys, openapi, output, policy, trusts};
 
+use crate::gateway::{self, Gateway};
+
 /// Who may read the figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
@@ -63,8 +65,9 @@ impl Default for HttpConfig {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct AppState {
+pub(crate) struct AppState {
     pub(super) gate: Gate,
+    pub(crate) gateway: Arc<Gateway>,
     pub(super) config: Arc<HttpConfig>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) key_limit: Arc<Limiter<KeyId>>,
@@ -97,8 +100,10 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
     let metrics = Arc::new(Metrics::new());
     let (counting, feed) = (metrics.clone(), gate.feed_from_now());
     tokio::spawn(async move { counting.follow(feed).await });
+    let key_limit = Arc::new(Limiter::new(config.requests_per_key));
     let state = AppState {
-        key_limit: Arc::new(Limiter::new(config.requests_per_key)),
+        gateway: Gateway::start(gate.clone(), key_limit.clone()),
+        key_limit,
         address_limit: Arc::new(Limiter::new(config.requests_per_address)),
         readiness: Arc::default(),
         gate,
@@ -125,9 +130,12 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
         .route("/v1/session-allows", get(grants::session_allows))
         .route("/v1/session-allows/{id}", delete(grants::revoke_session_allow))
         .route("/v1/policy/{profile}", get(policy::get).put(policy::put))
+        .route("/v1/policy/{profile}/document", get(policy::get_document).put(policy::put_document))
         .route("/v1/keys", get(keys::list).post(keys::create))
         .route("/v1/keys/{id}", delete(keys::revoke))
         .route("/v1/audit", get(audit::list))
+        .route("/gateway", get(gateway::upgrade))
+        .route("/", get(gateway::upgrade_at_root))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))
