@@ -2,6 +2,9 @@
 //!
 //! A door translates and decides nothing: every rule is the gate's.
 
+mod entries;
+mod gateway;
 pub mod http;
 mod hub;
 mod socket;
+mod words;

@@ -279,11 +279,22 @@ impl Outbox {
 
 impl Inbox {
     pub(crate) async fn next(&mut self) -> Option<Utf8Bytes> {
-        match self.receiver.recv().await? {
-            Queued::Event(text) => Some(text),
+        let queued = self.receiver.recv().await?;
+        Some(self.take(queued))
+    }
+
+    /// What is there already.
+    pub(crate) fn queued(&mut self) -> Option<Utf8Bytes> {
+        let queued = self.receiver.try_recv().ok()?;
+        Some(self.take(queued))
+    }
+
+    fn take(&self, queued: Queued) -> Utf8Bytes {
+        match queued {
+            Queued::Event(text) => text,
             Queued::Answer(text) => {
                 self.waiting.fetch_sub(text.len(), Ordering::Relaxed);
-                Some(text)
+                text
             }
         }
     }

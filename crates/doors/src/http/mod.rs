@@ -26,5 +26,6 @@ pub(crate) use limits::Limiter;
 pub(crate) use listen::Place;
 pub use listen::{Listener, Peer, TlsError, serve, tls_config};
 pub use openapi::document as openapi_document;
+pub(crate) use problem::Problem;
 pub(crate) use router::AppState;
 pub use router::{Access, HttpConfig, router};

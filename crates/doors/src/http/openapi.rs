@@ -46,7 +46,7 @@ impl IntoResponses for CommonErrors {
         events::stream, inbox::email_reply,
         grants::list, grants::revoke, grants::allow_rules, grants::revoke_rule, grants::session_allows, grants::revoke_session_allow,
         trusts::list, trusts::file, trusts::put, trusts::remove,
-        policy::get, policy::put, keys::list, keys::create, keys::revoke, audit::list,
+        policy::get, policy::put, policy::get_document, policy::put_document, keys::list, keys::create, keys::revoke, audit::list,
         health::healthz, health::readyz, health::metrics,
     ),
     components(schemas(ErrorBody)),

@@ -11,6 +11,7 @@ use super::auth::AsAdmin;
 use super::body::{JsonBody, read_fields};
 use super::openapi::CommonErrors;
 use super::problem::{ErrorBody, Problem};
+use crate::gateway::{Document, SetDocument, read_document, write_document};
 
 /// For the documentation: what a profile's name may be.
 #[derive(IntoParams)]
@@ -84,4 +85,35 @@ pub(super) async fn put(
     let stored = admin.put_policy(&profile, policy, base_hash, Vec::new()).await?;
     let hash = stored.hash.to_hex();
     Ok(Json(PolicyOut { profile, exists: true, hash, policy: document, error: None }))
+}
+
+/// The same policy in the gateway's shape, with the entries that answers made.
+#[utoipa::path(
+    get, path = "/v1/policy/{profile}/document", tag = "policy", params(ProfilePath),
+    responses((status = 200, description = "the document and its hash", body = Document), CommonErrors),
+    security(("admin" = []))
+)]
+pub(super) async fn get_document(
+    AsAdmin(admin): AsAdmin,
+    Path(profile): Path<String>,
+) -> Result<Json<Document>, Problem> {
+    Ok(Json(read_document(&admin, &profile).await?))
+}
+
+/// Replaces it. What the document has no field for stays; an answer's entry that is left out is revoked.
+#[utoipa::path(
+    put, path = "/v1/policy/{profile}/document", tag = "policy", params(ProfilePath), request_body = SetDocument,
+    responses(
+        (status = 200, description = "stored", body = Document),
+        (status = 409, description = "changed meanwhile; `hash` is the current one", body = ErrorBody),
+        CommonErrors,
+    ),
+    security(("admin" = []))
+)]
+pub(super) async fn put_document(
+    AsAdmin(admin): AsAdmin,
+    Path(profile): Path<String>,
+    body: JsonBody<SetDocument>,
+) -> Result<Json<Document>, Problem> {
+    Ok(Json(write_document(&admin, &profile, body.value).await?))
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::wire::{DecisionOut, OverrideOut};
+use crate::gateway::DocumentError;
 
 /// The body of every error.
 #[derive(Debug, Serialize, ToSchema)]
@@ -91,7 +92,7 @@ impl Problem {
     }
 
     /// Also the answer for somebody else's id: the two cannot be told apart.
-    pub(super) fn not_found() -> Self {
+    pub(crate) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", "there is nothing here by that id or path")
     }
 
@@ -129,6 +130,15 @@ impl IntoResponse for Problem {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
+    }
+}
+
+impl From<DocumentError> for Problem {
+    fn from(error: DocumentError) -> Self {
+        match error {
+            DocumentError::Gate(error) => error.into(),
+            other => Self::unprocessable("invalid_document", other.to_string()),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use super::limits::Limiter;
 use super::metrics::Metrics;
 use super::problem::Problem;
 use super::{approvals, audit, events, grants, guard, health, inbox, keys, openapi, output, policy, trusts};
+use crate::gateway::{self, Gateway};
 use crate::hub::{Hub, plain, socketio};
 
 /// Who may read the figures.
@@ -66,6 +67,7 @@ impl Default for HttpConfig {
 #[derive(Clone, Debug)]
 pub(crate) struct AppState {
     pub(super) gate: Gate,
+    pub(crate) gateway: Arc<Gateway>,
     pub(crate) config: Arc<HttpConfig>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) key_limit: Arc<Limiter<KeyId>>,
@@ -103,9 +105,10 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
     let key_limit = Arc::new(Limiter::new(config.requests_per_key));
     let hub = Hub::start(gate.clone(), key_limit.clone());
     let state = AppState {
-        key_limit,
+        gateway: Gateway::start(gate.clone(), key_limit.clone()),
         socket_io: hub.socket_io(),
         hub,
+        key_limit,
         address_limit: Arc::new(Limiter::new(config.requests_per_address)),
         readiness: Arc::default(),
         gate,
@@ -132,9 +135,12 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
         .route("/v1/session-allows", get(grants::session_allows))
         .route("/v1/session-allows/{id}", delete(grants::revoke_session_allow))
         .route("/v1/policy/{profile}", get(policy::get).put(policy::put))
+        .route("/v1/policy/{profile}/document", get(policy::get_document).put(policy::put_document))
         .route("/v1/keys", get(keys::list).post(keys::create))
         .route("/v1/keys/{id}", delete(keys::revoke))
         .route("/v1/audit", get(audit::list))
+        .route("/gateway", get(gateway::upgrade))
+        .route("/", get(gateway::upgrade_at_root))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
         .route("/metrics", get(health::metrics))

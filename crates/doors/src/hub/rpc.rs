@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::card::{Card, Ending, is_for};
-use super::devices::{DeviceType, Who};
+use super::devices::Who;
 use super::session::{Session, respond};
 use super::wire::{RpcError, RpcRequest};
 
@@ -60,9 +60,12 @@ pub(super) async fn call(session: &Session, request: &RpcRequest) -> Option<Outc
 
 /// With a one-time code the device becomes an approver; without one it must be known already.
 async fn verify(session: &Session, who: Who, params: &Map<String, Value>) -> Outcome {
-    let done = json!({"hubId": &*session.hub_id, "agentId": agent_id(session)});
-    if let Who::Approver(_) | Who::Agent(_) = who {
-        return Ok(done);
+    // The reference names the agent behind its hub; this one stands before all of them.
+    let done = json!({"hubId": &*session.hub_id, "agentId": &*session.hub_id});
+    match who {
+        Who::Approver(_) => return Ok(done),
+        Who::Agent(_) => return Err(RpcError::unauthorized("a device of type agent is never an approver")),
+        Who::Unverified => {}
     }
     let Some(token) = params.get("token").and_then(Value::as_str) else {
         return Err(RpcError::unauthorized("send the code that `countersign pair` shows as `token`"));
@@ -76,14 +79,6 @@ async fn verify(session: &Session, who: Who, params: &Map<String, Value>) -> Out
             Err(RpcError::unauthorized("the code is unknown, used or over; make a new one with `countersign pair`"))
         }
         Err(error) => Err(error.into()),
-    }
-}
-
-/// The reference names the agent behind the hub; ours stands before all of them.
-fn agent_id(session: &Session) -> String {
-    match session.device.kind {
-        DeviceType::Agent => session.device.id.clone(),
-        DeviceType::Client => session.hub_id.to_string(),
     }
 }
 

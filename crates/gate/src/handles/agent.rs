@@ -66,6 +66,10 @@ impl AgentHandle {
             profile: key.profile.clone(),
             door,
         };
+        Self::of(gate, requester)
+    }
+
+    pub(super) fn of(gate: Gate, requester: Requester) -> Self {
         Self { gate, requester }
     }
 
@@ -212,8 +216,8 @@ impl AgentHandle {
 
 fn check_expiry(expires_in_ms: Option<u64>) -> Result<(), GateError> {
     match expires_in_ms {
-        Some(ms) if !(1000..=MAX_EXPIRES_MS).contains(&ms) => {
-            Err(GateError::OutOfRange { field: "expires_in_sec", expected: "from 1 to 86400 seconds" })
+        Some(ms) if !(1..=MAX_EXPIRES_MS).contains(&ms) => {
+            Err(GateError::OutOfRange { field: "expires_in_sec", expected: "more than 0 and at most 86400 seconds" })
         }
         Some(_) | None => Ok(()),
     }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Answer, Approval, ApprovalId, Door, Grant, GrantId, KeyId, KeyRecord, MAX_TERMINAL_FILE, Timestamp, Trust,
+    Answer, Approval, ApprovalId, ClientId, Door, Grant, GrantId, KeyId, KeyRecord, MAX_TERMINAL_FILE, Requester,
+    Timestamp, Trust,
 };
 use tokio::sync::watch;
 
-use super::{active_grants, changed, check_running, check_workspace, find, inner_get, trust_of, wait};
+use super::{AgentHandle, active_grants, changed, check_running, check_workspace, find, inner_get, trust_of, wait};
 use crate::command::{Command, NewDecision, Refused};
 use crate::error::GateError;
 use crate::feed::Feed;
@@ -22,17 +23,36 @@ pub struct ApproverHandle {
     pub(super) gate: Gate,
     pub(super) key_id: KeyId,
     pub(super) name: String,
+    profile: String,
+    client_id: ClientId,
     door: Door,
 }
 
 impl ApproverHandle {
     pub(crate) fn new(gate: Gate, key: &KeyRecord, door: Door) -> Self {
-        Self { gate, key_id: key.id, name: key.name.clone(), door }
+        let (name, profile, client_id) = (key.name.clone(), key.profile.clone(), key.client_id.clone());
+        Self { gate, key_id: key.id, name, profile, client_id, door }
     }
 
     /// The name that stands on the record.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// A person may ask too, and is ruled like anybody who does.
+    pub fn as_requester(&self) -> AgentHandle {
+        let requester = Requester {
+            key_id: self.key_id,
+            client_id: self.client_id.clone(),
+            name: self.name.clone(),
+            profile: self.profile.clone(),
+            door: self.door,
+        };
+        AgentHandle::of(self.gate.clone(), requester)
+    }
+
+    pub fn profile(&self) -> &str {
+        &self.profile
     }
 
     pub async fn decide(&self, id: ApprovalId, answer: Answer) -> Result<Arc<Approval>, GateError> {
@@ -81,6 +101,11 @@ impl ApproverHandle {
 
     pub async fn grants(&self) -> Result<Vec<Grant>, GateError> {
         active_grants(&self.gate.0, GrantFilter::default()).await
+    }
+
+    /// One grant, also when it has ended.
+    pub async fn grant(&self, id: GrantId) -> Result<Option<Grant>, GateError> {
+        Ok(self.gate.0.ledger.grant(id).await?)
     }
 
     /// What the run under it prints, from what is still kept on.

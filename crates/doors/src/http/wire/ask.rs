@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use crate::http::body::{Object, whole_number};
 use crate::http::problem::Problem;
+use crate::words::{WordsError, exec_of_words};
 
 /// How long a request is open when neither it nor policy says.
 const DEFAULT_EXPIRES_MS: u64 = 600_000;
@@ -197,18 +198,15 @@ impl CreateApproval {
         let Some(argv) = &self.argv else {
             return Ok(self.exec_of(self.command.clone().unwrap_or_default()));
         };
-        if argv.is_empty() {
-            return Err(Problem::unprocessable("invalid_field", "`argv` needs at least the program"));
-        }
-        let exec = Exec::of_words(argv.clone(), self.cwd.clone(), self.env.clone().unwrap_or_default());
-        let exec = Exec { binding: self.binding.clone(), ..exec };
-        // What is shown is made from what would run, never from the agent's account of it.
-        if self.command.as_ref().is_some_and(|command| *command != exec.command && *command != argv.join(" ")) {
-            let message =
-                "`command` and `argv` differ; send `argv` alone, or make `command` its words with spaces between";
-            return Err(Problem::unprocessable("ambiguous_action", message));
-        }
-        Ok(Action::Exec(exec))
+        let (cwd, env) = (self.cwd.clone(), self.env.clone().unwrap_or_default());
+        let exec = exec_of_words(argv.clone(), self.command.as_deref(), cwd, env).map_err(|error| {
+            let code = match error {
+                WordsError::NoProgram => "invalid_field",
+                WordsError::Differ => "ambiguous_action",
+            };
+            Problem::unprocessable(code, error.to_string())
+        })?;
+        Ok(Action::Exec(Exec { binding: self.binding.clone(), ..exec }))
     }
 
     fn exec_of(&self, command: String) -> Action {
