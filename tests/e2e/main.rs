@@ -13,6 +13,7 @@ mod commands;
 mod deciding;
 mod durability;
 mod guarding;
+mod hub;
 mod import;
 mod rights;
 mod running;
