@@ -37,6 +37,7 @@ fn routes(id: &str) -> Vec<(&'static str, String, Vec<&'static str>)> {
         ("GET", "/v1/keys".into(), vec!["admin"]),
         ("POST", "/v1/keys".into(), vec!["admin"]),
         ("DELETE", "/v1/keys/x".into(), vec!["admin"]),
+        ("POST", "/v1/pairings".into(), vec!["admin"]),
         ("GET", "/v1/audit".into(), vec!["admin"]),
     ]
 }

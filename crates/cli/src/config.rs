@@ -123,6 +123,7 @@ impl Config {
                 MetricsAccess::Admin => Access::Admin,
                 MetricsAccess::Off => Access::Off,
             },
+            url: None,
         };
         if file.retention.days == Some(0) {
             bail!("`retention.days` is at least 1; leave it out to keep everything");

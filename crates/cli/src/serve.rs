@@ -64,7 +64,7 @@ pub fn run(args: Args, data: PathBuf) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve_folder(folder: &Folder, config: Config, data: &Path) -> anyhow::Result<()> {
+async fn serve_folder(folder: &Folder, mut config: Config, data: &Path) -> anyhow::Result<()> {
     let gate = start_gate(folder, config.gate).await?;
     gate.use_rules(rules::read(&config.rules)?);
     tokio::spawn(reread_rules(gate.clone(), config.rules.clone()));
@@ -74,6 +74,10 @@ async fn serve_folder(folder: &Folder, config: Config, data: &Path) -> anyhow::R
         .with_context(|| format!("cannot listen on `{}`; choose another address with `--listen`", config.listen))?;
     let address = tcp.local_addr()?;
     let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{address}");
+    // By name where it has one: that is what others can reach, and what a certificate is for.
+    let named = config.http.hosts.first().map(|host| format!("{scheme}://{host}:{}", address.port()));
+    config.http.url = Some(named.unwrap_or_else(|| url.clone()));
     let tcp = match &config.tls {
         Some((certificate, key)) => Listener::Tls(tcp, tls_config(certificate, key)?),
         None => Listener::Tcp(tcp),
@@ -89,7 +93,7 @@ async fn serve_folder(folder: &Folder, config: Config, data: &Path) -> anyhow::R
         wait_for_signal().await;
         std::process::exit(1);
     });
-    greet(&format!("{scheme}://{address}"), folder, data, made);
+    greet(&url, folder, data, made);
     serve(listeners, router(gate.clone(), config.http.clone()), config.http, closed).await;
     gate.close();
     // Others must not find a socket that nobody serves.

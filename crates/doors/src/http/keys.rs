@@ -33,6 +33,8 @@ pub(super) struct KeyOut {
     /// Unix seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     revoked_at: Option<i64>,
+    /// Whether it is a device that was paired: its secret is its device id.
+    paired: bool,
 }
 
 impl From<&KeyRecord> for KeyOut {
@@ -46,6 +48,7 @@ impl From<&KeyRecord> for KeyOut {
             created_at: key.created_at.as_secs_ceil(),
             expires_at: key.expires_at.map(|at| at.as_secs_ceil()),
             revoked_at: key.revoked_at.map(|at| at.as_secs_ceil()),
+            paired: key.paired,
         }
     }
 }

@@ -15,6 +15,7 @@ mod listen;
 mod metrics;
 mod openapi;
 mod output;
+mod pairings;
 mod policy;
 mod problem;
 mod router;

@@ -7,7 +7,7 @@ use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, Modify, OpenApi, ToSchema as _};
 
 use super::problem::ErrorBody;
-use super::{approvals, audit, events, grants, health, inbox, keys, output, policy, trusts};
+use super::{approvals, audit, events, grants, health, inbox, keys, output, pairings, policy, trusts};
 
 /// What any route may answer instead.
 pub(super) struct CommonErrors;
@@ -46,7 +46,7 @@ impl IntoResponses for CommonErrors {
         events::stream, inbox::email_reply,
         grants::list, grants::revoke, grants::allow_rules, grants::revoke_rule, grants::session_allows, grants::revoke_session_allow,
         trusts::list, trusts::file, trusts::put, trusts::remove,
-        policy::get, policy::put, policy::get_document, policy::put_document, keys::list, keys::create, keys::revoke, audit::list,
+        policy::get, policy::put, policy::get_document, policy::put_document, keys::list, keys::create, keys::revoke, pairings::create, audit::list,
         health::healthz, health::readyz, health::metrics,
     ),
     components(schemas(ErrorBody)),

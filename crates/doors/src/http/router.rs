@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use super::limits::Limiter;
 use super::metrics::Metrics;
 use super::problem::Problem;
-use super::{approvals, audit, events, grants, guard, health, inbox, keys, openapi, output, policy, trusts};
+use super::{approvals, audit, events, grants, guard, health, inbox, keys, openapi, output, pairings, policy, trusts};
 use crate::gateway::{self, Gateway};
 use crate::hub::{Hub, plain, socketio};
 
@@ -45,6 +45,8 @@ pub struct HttpConfig {
     pub header_timeout_ms: u64,
     pub body_timeout_ms: u64,
     pub metrics: Access,
+    /// Where devices find this gate; none where it does not listen.
+    pub url: Option<String>,
 }
 
 impl Default for HttpConfig {
@@ -60,6 +62,7 @@ impl Default for HttpConfig {
             header_timeout_ms: 30_000,
             body_timeout_ms: 30_000,
             metrics: Access::Open,
+            url: None,
         }
     }
 }
@@ -138,6 +141,7 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
         .route("/v1/policy/{profile}/document", get(policy::get_document).put(policy::put_document))
         .route("/v1/keys", get(keys::list).post(keys::create))
         .route("/v1/keys/{id}", delete(keys::revoke))
+        .route("/v1/pairings", post(pairings::create))
         .route("/v1/audit", get(audit::list))
         .route("/gateway", get(gateway::upgrade))
         .route("/", get(gateway::upgrade_at_root))
