@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use countersign_doors::http::{Listener, router, serve, tls_config};
+use countersign_doors::profiles;
 use countersign_gate::Gate;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
@@ -93,6 +94,7 @@ async fn serve_folder(folder: &Folder, mut config: Config, data: &Path) -> anyho
         wait_for_signal().await;
         std::process::exit(1);
     });
+    profiles::start(gate.clone(), profiles::folder_in(data));
     greet(&url, folder, data, made);
     serve(listeners, router(gate.clone(), config.http.clone()), config.http, closed).await;
     gate.close();

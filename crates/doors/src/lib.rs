@@ -6,5 +6,6 @@ mod entries;
 mod gateway;
 pub mod http;
 mod hub;
+pub mod profiles;
 mod socket;
 mod words;

@@ -32,6 +32,8 @@ pub(crate) const BEFORE_AUTH: usize = 64 * 1024;
 pub(crate) const MAX_MESSAGE: usize = 25 * 1024 * 1024;
 /// Answers that may wait for a peer to read them.
 pub(crate) const MAX_BUFFERED: usize = 50 * 1024 * 1024;
+/// The same for messages that nobody waits for.
+const MAX_MESSAGES: usize = 2 * 1024 * 1024;
 /// Small, since most connections are idle and there may be many.
 const BUFFER: usize = 4096;
 /// Messages that wait for a peer to read them; events beyond that are left out.
@@ -261,9 +263,21 @@ impl Outbox {
         self.sender.try_send(Queued::Event(text.clone())).is_ok()
     }
 
-    /// Whether an event would be taken now.
+    /// The same where the text is for this peer alone, and so costs what it is long.
+    pub(crate) fn message(&self, text: Utf8Bytes) -> bool {
+        let size = text.len();
+        let taken = self.waiting.fetch_add(size, Ordering::Relaxed) < MAX_MESSAGES
+            && self.sender.try_send(Queued::Answer(text)).is_ok();
+        if !taken {
+            self.waiting.fetch_sub(size, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    /// Whether a message would be taken now.
     pub(crate) fn has_room(&self) -> bool {
-        self.sender.capacity() > 0 && !self.sender.is_closed()
+        let within = self.waiting.load(Ordering::Relaxed) < MAX_MESSAGES;
+        within && self.sender.capacity() > 0 && !self.sender.is_closed()
     }
 
     /// What the peer asked for. It waits until there is room; whether it is in the queue.

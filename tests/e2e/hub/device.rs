@@ -56,11 +56,27 @@ impl Device {
         let mut device = Self::open(gate, &format!("?deviceId={id}&deviceType={kind}{key}"), &[]).unwrap();
         assert_eq!(device.event("registered"), json!({"success": true, "deviceId": id}));
         id.clone_into(&mut device.id);
-        device.say("list-devices", &json!({}));
-        let devices = device.event("list-devices")["devices"].clone();
-        let hub = devices.as_array().unwrap().iter().find(|device| device["deviceType"] == "hub").unwrap();
-        device.hub = hub["deviceId"].as_str().unwrap().to_owned();
+        device.find_hub();
         device
+    }
+
+    /// Registers without a key as soon as the id is free: its connection before may not have ended yet.
+    pub fn register_soon(gate: &Gate, id: &str) -> Self {
+        loop {
+            let mut device = Self::open(gate, &format!("?deviceId={id}&deviceType=client"), &[]).unwrap();
+            if device.event("registered")["success"] == true {
+                id.clone_into(&mut device.id);
+                device.find_hub();
+                return device;
+            }
+        }
+    }
+
+    fn find_hub(&mut self) {
+        self.say("list-devices", &json!({}));
+        let devices = self.event("list-devices")["devices"].clone();
+        let hub = devices.as_array().unwrap().iter().find(|device| device["deviceType"] == "hub").unwrap();
+        self.hub = hub["deviceId"].as_str().unwrap().to_owned();
     }
 
     pub fn approver(gate: &Gate, id: &str, key: &str) -> Self {

@@ -3,6 +3,8 @@
 mod asking;
 mod device;
 mod faults;
+mod pairing;
+mod profiles;
 mod seed;
 mod socketio;
 

@@ -24,7 +24,7 @@ impl<'g> Polling<'g> {
         let mut polling =
             Self { gate, path: format!("{path}&sid={}", handshake["sid"].as_str().unwrap()), early: Vec::new() };
         polling.post("40");
-        assert!(polling.packet().starts_with("40"));
+        while !polling.packet().starts_with("40") {}
         polling
     }
 

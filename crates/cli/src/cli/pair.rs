@@ -1,6 +1,8 @@
 //! `countersign pair`: a one-time code, as text and to be scanned, with which a device becomes an approver; and the
 //! devices that did.
 
+use std::io::IsTerminal as _;
+
 use countersign_model::escape_line;
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
@@ -57,8 +59,6 @@ struct Listed {
     name: String,
     created_at: i64,
     revoked_at: Option<i64>,
-    #[serde(default)]
-    paired: bool,
 }
 
 const COLUMNS: [Column; 4] = [
@@ -93,7 +93,7 @@ fn show(made: &Made) -> anyhow::Result<()> {
         token: &made.code,
         expires: made.expires_at_ms,
     };
-    let picture = picture(&serde_json::to_string(&scanned)?)?;
+    let picture = picture(&serde_json::to_string(&scanned)?, std::io::stdout().is_terminal())?;
     output::write(&picture)?;
     output::line(&made.code)?;
     let left = made.expires_at_ms.div_euclid(1000) - when::now();
@@ -107,11 +107,13 @@ fn show(made: &Made) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Two modules a character, dark on light whatever the terminal's colours are, with the quiet zone a reader needs.
-fn picture(text: &str) -> anyhow::Result<String> {
+/// Two modules a character, with the quiet zone a reader needs. On a terminal it is black on white whatever the colours
+/// are there: many readers do not see it the other way round.
+fn picture(text: &str, on_terminal: bool) -> anyhow::Result<String> {
     let code = QrCode::with_error_correction_level(text, EcLevel::L)?;
-    let drawn = code.render::<Dense1x2>().dark_color(Dense1x2::Dark).light_color(Dense1x2::Light).build();
-    Ok(drawn.lines().map(|line| format!("{line}\n")).collect())
+    let drawn = code.render::<Dense1x2>().build();
+    let (before, after) = if on_terminal { ("\x1b[30;107m", "\x1b[0m") } else { ("", "") };
+    Ok(drawn.lines().map(|line| format!("{before}{line}{after}\n")).collect())
 }
 
 fn list(locator: &Locator, as_json: bool) -> anyhow::Result<()> {
@@ -125,7 +127,6 @@ fn list(locator: &Locator, as_json: bool) -> anyhow::Result<()> {
     for device in &devices {
         let device = Listed::deserialize(device)
             .map_err(|_| client::Error::Malformed("the gate's keys are not as documented".to_owned()))?;
-        debug_assert!(device.paired, "the others were left out");
         let state = if device.revoked_at.is_some() { "revoked" } else { "good" };
         let ago = format!("{} ago", when::span((when::now() - device.created_at).max(0)));
         table.row(vec![escape_line(&device.key_id), escape_line(&device.name), ago, state.to_owned()]);
@@ -160,7 +161,7 @@ mod tests {
             token: "ABCD-EFGH-JKLM-NPQR",
             expires: 1_738_700_060_000,
         };
-        let picture = picture(&serde_json::to_string(&scanned).unwrap()).unwrap();
+        let picture = picture(&serde_json::to_string(&scanned).unwrap(), false).unwrap();
         let widths: Vec<usize> = picture.lines().map(|line| line.chars().count()).collect();
         assert!(widths.iter().all(|width| *width == widths[0] && *width < 80), "{widths:?}");
         assert_eq!(widths.len(), widths[0].div_ceil(2));

@@ -37,7 +37,7 @@ impl Sink {
     pub(super) fn tell<T: Serialize + ?Sized>(&self, event: &str, data: &T) -> bool {
         match self {
             Self::Plain(outbox) => {
-                serde_json::to_string(&Frame { event, data }).is_ok_and(|text| outbox.event(&text.into()))
+                serde_json::to_string(&Frame { event, data }).is_ok_and(|text| outbox.message(text.into()))
             }
             Self::SocketIo(socket) => socket.emit(event, data).is_ok(),
         }
