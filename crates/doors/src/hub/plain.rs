@@ -5,6 +5,7 @@ use axum::response::Response;
 use countersign_gate::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
@@ -41,7 +42,7 @@ async fn serve(hub: Hub, mut socket: Socket, handshake: Result<Handshake, Refusa
         socket.is_known();
     }
     let mut over = std::pin::pin!(session.over());
-    let mut ping = tokio::time::interval(PING_INTERVAL);
+    let mut ping = tokio::time::interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     // One at a time, in order; meanwhile nothing more is read, but what is to be sent goes out.
     let mut working: Option<BoxFuture<'_, Acknowledgement>> = None;
     loop {
