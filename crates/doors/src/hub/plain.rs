@@ -28,7 +28,8 @@ pub(crate) async fn connect(State(state): State<AppState>, request: Request) -> 
 async fn serve(hub: Hub, mut socket: Socket, handshake: Result<Handshake, Refusal>) {
     let (outbox, mut inbox) = socket::outbox();
     let opened = match handshake {
-        Ok(handshake) => Session::open(&hub, handshake, Sink::Plain(outbox)).await,
+        // Boxed: what is not stays with every connection that only waits.
+        Ok(handshake) => Box::pin(Session::open(&hub, handshake, Sink::Plain(outbox))).await,
         Err(refusal) => Err(refusal),
     };
     let session = match opened {

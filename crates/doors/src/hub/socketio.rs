@@ -28,6 +28,8 @@ use crate::http::AppState;
 /// Events of one device that wait to be taken; one that sends faster than that is not a client but a flood.
 const AHEAD: usize = 64;
 const QUEUE: usize = 128;
+/// Small, since most connections are idle and there may be many.
+const READ_BUFFER: usize = 2048;
 
 /// Behind it is nothing: every path that leads here is its own.
 #[derive(Clone)]
@@ -58,6 +60,7 @@ pub(super) fn service(hub: Hub) -> Service {
         .ping_interval(PING_INTERVAL)
         .ping_timeout(PING_TIMEOUT)
         .max_payload(MAX_MESSAGE as u64)
+        .ws_read_buffer_size(READ_BUFFER)
         .ws_max_message_size(MAX_MESSAGE)
         .ws_max_frame_size(MAX_MESSAGE)
         .max_buffer_size(QUEUE)
@@ -89,7 +92,8 @@ pub(super) fn service(hub: Hub) -> Service {
 
 async fn serve(hub: Hub, socket: SocketRef, auth: Auth, mut incoming: mpsc::Receiver<Incoming>, gone: Arc<Notify>) {
     let opened = match Handshake::read(socket.req_parts(), auth.key) {
-        Ok(handshake) => Session::open(&hub, handshake, Sink::SocketIo(socket.clone())).await,
+        // Boxed, as is all that happens now and then: what is not stays with every connection that only waits.
+        Ok(handshake) => Box::pin(Session::open(&hub, handshake, Sink::SocketIo(socket.clone()))).await,
         Err(refusal) => Err(refusal),
     };
     match opened {
@@ -120,7 +124,7 @@ async fn attend(session: &Session, incoming: &mut mpsc::Receiver<Incoming>, gone
             heard = incoming.recv() => heard,
         };
         let Some(Incoming { event, data, acknowledge }) = heard else { return };
-        if let Some(data) = session.hear(&event, data).await
+        if let Some(data) = Box::pin(session.hear(&event, data)).await
             && acknowledge.send(&data).is_err()
         {
             return;
