@@ -10,6 +10,7 @@ mod grants;
 mod history;
 mod import;
 mod keys;
+mod node;
 mod pending;
 mod policy;
 mod run;
@@ -76,6 +77,8 @@ enum Verb {
     Import(import::Args),
     /// Make, list and revoke keys
     Keys(keys::Args),
+    /// Serve this machine's policy document to a gate elsewhere
+    Node(node::Args),
     /// Check and export the record
     Audit(audit::Args),
     /// Print a completion script for a shell
@@ -103,6 +106,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Policy(args) => policy::run(&args, &flags),
         Verb::Import(args) => import::run(&args, &locate()?),
         Verb::Keys(args) => keys::run(&args, &locate()?),
+        Verb::Node(args) => node::run(&args, locate()?),
         Verb::Audit(args) => audit::run(&args, &flags),
         Verb::Completions(args) => completions::run(&args),
     };
