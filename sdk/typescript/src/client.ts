@@ -14,37 +14,39 @@ export interface CountersignClientOptions {
   /** The gate's address, as `http://127.0.0.1:7391`. A path before `/v1` is kept. */
   url: string | URL;
   /** A key of the role that the calls need. */
-  key?: string;
+  key?: string | undefined;
   /** Instead of the global one. */
-  fetch?: typeof fetch;
+  fetch?: typeof fetch | undefined;
   /** For one call, besides what it waits for a person. Default 30,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** How long to try again while the gate cannot be reached or asks for patience. Default 300,000; 0 never. */
-  giveUpAfterMs?: number;
-  backoff?: BackoffOptions;
+  giveUpAfterMs?: number | undefined;
+  backoff?: BackoffOptions | undefined;
 }
 
 export interface CallOptions {
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export interface WaitOptions extends CallOptions {
   /** Throws `timeout` when nobody has answered by then; the request itself goes on. Default: until it ends. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Seconds the gate holds each call, 1 to 60. Default 50. */
-  wait?: number;
+  wait?: number | undefined;
 }
 
 export interface ListOptions extends CallOptions {
-  status?: ApprovalStatus;
-  cursor?: string;
+  status?: ApprovalStatus | undefined;
+  cursor?: string | undefined;
   /** 1 to 200. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 export interface EventsOptions extends CallOptions {
   /** The last number you have; absent: from now on. */
-  after?: number;
+  after?: number | undefined;
+  /** Called each time the stream is open: whatever is committed from here on comes as an event. */
+  onOpen?: (() => void) | undefined;
 }
 
 /** When the same call may be sent again by itself. */
@@ -59,7 +61,7 @@ interface Call extends CallOptions {
   query?: Record<string, string | number | undefined>;
   body?: unknown;
   again: Again;
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 }
 
 const STATUSES: readonly string[] = ["pending", "approved", "denied", "expired", "cancelled"];
@@ -128,7 +130,7 @@ export class CountersignClient {
   }
 
   /** Reads one request. With `wait` (seconds, at most 60) the gate holds its answer until the request ends. */
-  async get(id: string, options: CallOptions & { wait?: number } = {}): Promise<Approval & Partial<ApprovalRecord>> {
+  async get(id: string, options: CallOptions & { wait?: number | undefined } = {}): Promise<Approval & Partial<ApprovalRecord>> {
     const { wait, ...rest } = options;
     const answer = await this.#call("GET", `/v1/approvals/${encodeURIComponent(id)}`, {
       ...rest,
@@ -165,7 +167,7 @@ export class CountersignClient {
   /** One page of all clients' requests, newest first, with an approver's key. */
   async list(options: ListOptions = {}): Promise<ApprovalPage> {
     const { signal, ...query } = options;
-    const answer = await this.#call("GET", "/v1/approvals", { ...(signal && { signal }), query, again: "always" });
+    const answer = await this.#call("GET", "/v1/approvals", { signal, query, again: "always" });
     if (!isObject(answer) || !Array.isArray(answer["approvals"])) throw badAnswer("the answer is not a list");
     return answer as unknown as ApprovalPage;
   }
@@ -192,9 +194,13 @@ export class CountersignClient {
       try {
         alive();
         const response = await this.#open(position, ending.signal);
+        let opened = false;
         for await (const event of readServerSentEvents(response, alive)) {
           backoff.reset();
           brokenSince = undefined;
+          // The gate opens with its number alone, when it has begun to listen for what comes.
+          if (!opened) options.onOpen?.();
+          opened = true;
           const seq = event.id === "" ? undefined : Number(event.id);
           if (event.data !== undefined && (seq === undefined || position === undefined || seq > position)) {
             // The clock is for the wire, not for how long the caller takes with an event.

@@ -26,27 +26,27 @@ export interface GatewayClientOptions {
    * Default: 256 random bits. A paired device proves itself by its id, so such an id is a secret; keep the one you
    * paired with (`client.deviceId`) to come back without pairing again.
    */
-  deviceId?: string;
+  deviceId?: string | undefined;
   /** Default `client`: somebody who decides. An `agent` asks. */
-  deviceType?: Exclude<DeviceType, "hub">;
+  deviceType?: Exclude<DeviceType, "hub"> | undefined;
   /** A key of the gate: an approver's for a client, an agent's for an agent. */
-  key?: string;
+  key?: string | undefined;
   /** The one-time code of `countersign pair`, for a client without a key. Used once. */
-  token?: string;
+  token?: string | undefined;
   /** Default true. What `connect` meets is never tried again by itself; a later break is. */
-  reconnect?: boolean | BackoffOptions;
+  reconnect?: boolean | BackoffOptions | undefined;
   /** Instead of this package's own in Node and the platform's elsewhere. The key is then sent in the query. */
-  WebSocket?: SocketConstructor;
+  WebSocket?: SocketConstructor | undefined;
   /** For `request` and `listDevices`. Default 30,000. */
-  requestTimeoutMs?: number;
+  requestTimeoutMs?: number | undefined;
   /** How often to see whether the hub still answers. Default 20,000. */
-  pingIntervalMs?: number;
+  pingIntervalMs?: number | undefined;
 }
 
 export interface RequestOptions {
   /** Default: the client's; `Infinity` for none. */
-  timeoutMs?: number;
-  signal?: AbortSignal;
+  timeoutMs?: number | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 export interface SendError {
@@ -118,7 +118,7 @@ export class GatewayClient {
    * Registers, finds the hub, verifies (a client with a key or a token) and hands what is pending to `onMessage`:
    * put that on first. Rejects with the reason, and stays closed then.
    */
-  async connect(options: { signal?: AbortSignal } = {}): Promise<void> {
+  async connect(options: { signal?: AbortSignal | undefined } = {}): Promise<void> {
     if (this.#state !== "closed") throw new RpcError("INVALID_STATE", `already ${this.#state}`);
     this.#stopping = new AbortController();
     const stop = (): void => this.close();
@@ -179,11 +179,17 @@ export class GatewayClient {
     return this.#listDevices(until, options.signal);
   }
 
-  /** Proves to the hub that this device may decide. Done again by itself after each reconnect. */
+  /**
+   * Proves to the hub that this device may decide, and hands what is pending to `onMessage`. For a device that was
+   * paired before: `connect` does it for one with a key or a token. Done again by itself after each reconnect.
+   */
   async verify(params: VerifyParams = {}): Promise<VerifyResult> {
-    const result = await this.request(this.hubDeviceId, "verify", params);
+    const hub = this.hubDeviceId;
+    const seenBefore = [...this.#known.keys()];
+    const result = await this.request(hub, "verify", params);
     this.#meta = params.meta;
     this.#verified = true;
+    await this.#catchUp(hub, seenBefore);
     return result;
   }
 

@@ -34,7 +34,7 @@ describe("asking", () => {
   test("what a person must see waits, and their answer comes with its note", async () => {
     const asked = await ask();
     assert.equal(asked.status, "pending");
-    assert.equal(asked.risk, "dangerous");
+    assert.equal(asked.risk, "needs-review");
     assert.equal(isApproved(asked), false);
     const waiting = agent.waitForDecision(asked);
     const record = await approver.decide(asked.approval_id, { decision: "allow-once", note: "only this once" });
