@@ -8,6 +8,7 @@ import type {
 } from "./approvals.js";
 import { Backoff, sleep, type BackoffOptions } from "./backoff.js";
 import { abortReason, CountersignError, type ErrorExtras } from "./errors.js";
+import { newId } from "./random.js";
 import { readServerSentEvents } from "./sse.js";
 
 export interface CountersignClientOptions {
@@ -96,7 +97,7 @@ export class CountersignClient {
    * A lost connection is tried again under the same idempotency key, so a person is asked once.
    */
   async requestApproval(request: ApprovalRequest, options: CallOptions = {}): Promise<Approval> {
-    const body = { ...request, idempotency_key: request.idempotency_key ?? crypto.randomUUID() };
+    const body = { ...request, idempotency_key: request.idempotency_key ?? newId() };
     const answer = await this.#call("POST", "/v1/approvals", { ...options, body, again: "always" });
     return checked<Approval>(answer);
   }

@@ -8,6 +8,7 @@ import {
   type Device, type DeviceType, type ExecApprovalRequestPayload, type ExecApprovalResolvedPayload, type HubMethods,
   type RoutedMessage, type VerifyParams, type VerifyResult,
 } from "./hub.js";
+import { newId, newSecret } from "./random.js";
 import { HandshakeError, openSocket, type Socket, type SocketConstructor } from "./socket.js";
 
 export type ConnectionState =
@@ -88,7 +89,7 @@ export class GatewayClient {
 
   constructor(options: GatewayClientOptions) {
     this.#options = options;
-    this.deviceId = options.deviceId ?? randomId();
+    this.deviceId = options.deviceId ?? newSecret(32);
     this.#token = options.token;
     this.#timeoutMs = options.requestTimeoutMs ?? 30_000;
     this.#pingMs = options.pingIntervalMs ?? 20_000;
@@ -362,7 +363,7 @@ export class GatewayClient {
   }
 
   #local(from: string, action: string, payload: unknown): RoutedMessage {
-    return { id: crypto.randomUUID(), uid: null, from, to: this.deviceId, action, payload };
+    return { id: newId(), uid: null, from, to: this.deviceId, action, payload };
   }
 
   // ---- messages
@@ -427,7 +428,7 @@ export class GatewayClient {
   }
 
   #request(to: string, method: string, params: unknown, until: number, signal?: AbortSignal): Promise<unknown> {
-    const requestId = crypto.randomUUID();
+    const requestId = newId();
     return this.#awaiting<unknown>(until, signal, `\`${method}\` was not answered in time`, (settle) => {
       const messageId = this.#route(to, RequestAction, { requestId, method, params });
       this.#pending.set(requestId, {
@@ -491,7 +492,7 @@ export class GatewayClient {
   }
 
   #route(to: string, action: string, payload: unknown): string {
-    const message: RoutedMessage = { id: crypto.randomUUID(), uid: null, from: this.deviceId, to, action, payload };
+    const message: RoutedMessage = { id: newId(), uid: null, from: this.deviceId, to, action, payload };
     this.#emit("send", message);
     return message.id;
   }
@@ -556,8 +557,4 @@ function canRetry(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   if (cause instanceof HandshakeError && REFUSED.includes(cause.status)) return false;
   return !(error instanceof RpcError) || error.retryable || error.code === "DEVICE_NOT_FOUND";
-}
-
-function randomId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

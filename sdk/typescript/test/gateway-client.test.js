@@ -1,6 +1,7 @@
 // GatewayClient against a hub that misbehaves on purpose. The real one is in hub.test.js.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { ExecApprovalRequestAction, ExecApprovalResolvedAction, GatewayClient, RpcError } from "@countersign/sdk";
 import { fakeHub } from "./fake-hub.js";
@@ -48,6 +49,26 @@ describe("connecting", () => {
 
   test("a WebSocket that was given gets the key in the query", { skip: !globalThis.WebSocket && "no WebSocket here" }, async () => {
     await make({ WebSocket: globalThis.WebSocket }).connect();
+    assert.deepEqual(hub.keys, [[undefined, "csk_x"]]);
+  });
+
+  test("where there is no Node, the platform's WebSocket is used, and no module of Node's", { skip: !globalThis.WebSocket && "no WebSocket here" }, async () => {
+    // As in a browser: no `process`, and nothing that is Node's may be loaded from here on.
+    const program = `
+      import { registerHooks } from "node:module";
+      const { exit } = process;
+      const { GatewayClient, CountersignClient } = await import(${JSON.stringify(import.meta.resolve("@countersign/sdk"))});
+      registerHooks({ resolve(name, context, next) { console.log("loaded " + name); return next(name, context); } });
+      delete globalThis.process;
+      delete crypto.randomUUID;
+      const client = new GatewayClient({ url: "${hub.url}", key: "csk_x" });
+      await client.connect();
+      new CountersignClient({ url: "${hub.url}" });
+      console.log(client.state);
+      exit(0);`;
+    const said = await new Promise((resolve) => execFile(process.execPath, ["--input-type=module", "-e", program],
+      (error, stdout, stderr) => resolve(stdout + stderr)));
+    assert.equal(said, "open\n");
     assert.deepEqual(hub.keys, [[undefined, "csk_x"]]);
   });
 

@@ -307,21 +307,17 @@ describe("events", () => {
   });
 
   test("begin now without a number, end with the loop, and need an approver", async () => {
+    let opened;
+    const open = new Promise((resolve) => (opened = resolve));
     const following = (async () => {
-      for await (const event of approver.events()) {
-        if (event.type === "requested" && event.approval.session_id === "now") return event;
+      for await (const event of approver.events({ onOpen: opened })) {
+        if (event.type === "requested") return event;
       }
     })();
-    // The stream may not be open yet: ask until one is seen.
-    let found;
-    following.then((event) => (found = event));
-    const made = [];
-    while (!found) {
-      made.push((await ask("rm -rf now", { session_id: "now" })).approval_id);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    assert.ok(made.includes((await following).approval_id));
-    for (const id of made) await agent.cancel(id);
+    await open;
+    const asked = await ask("rm -rf now");
+    assert.equal((await following).approval_id, asked.approval_id);
+    await agent.cancel(asked.approval_id);
     await assert.rejects(agent.events().next(), failsWith(403, "forbidden"));
   });
 });
