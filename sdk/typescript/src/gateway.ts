@@ -1,6 +1,7 @@
 // A device of the hub: registers, verifies, routes messages, calls methods, comes back after a break and catches up.
 // Owns the connection's life; what the messages mean is the caller's, except for what is pending.
 
+import { Answers, awaiting, type SendError } from "./answers.js";
 import { Backoff, sleep, type BackoffOptions } from "./backoff.js";
 import { abortReason, RpcError } from "./errors.js";
 import {
@@ -50,18 +51,6 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
-export interface SendError {
-  messageId: string;
-  error: string;
-  code: string;
-}
-
-interface Pending {
-  to: string;
-  messageId: string;
-  settle(outcome: { payload: unknown } | { error: unknown }): void;
-}
-
 type Unsubscribe = () => void;
 const REFUSED = [401, 403];
 
@@ -80,8 +69,7 @@ export class GatewayClient {
   #stopping = new AbortController();
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #heard = 0;
-  readonly #pending = new Map<string, Pending>();
-  #listing: { settle(outcome: { devices: Device[] } | { error: unknown }): void }[] = [];
+  readonly #answers = new Answers();
   readonly #known = new Map<string, number>();
   readonly #onMessage = new Set<(message: RoutedMessage) => void>();
   readonly #onState = new Set<(state: ConnectionState, error?: unknown) => void>();
@@ -277,7 +265,7 @@ export class GatewayClient {
   #lost(error: unknown): void {
     this.#socket = undefined;
     clearInterval(this.#heartbeat);
-    this.#settleAll(error);
+    this.#answers.fail(error);
     // While connecting, whoever connects has the error by now and goes on from there.
     if (this.#state !== "open") return;
     if (this.#options.reconnect === false) {
@@ -302,7 +290,7 @@ export class GatewayClient {
         this.#socket = undefined;
         clearInterval(this.#heartbeat);
         socket?.close();
-        this.#settleAll(error);
+        this.#answers.fail(error);
         if (!canRetry(error)) {
           this.#stop(error);
           return;
@@ -319,7 +307,7 @@ export class GatewayClient {
     clearInterval(this.#heartbeat);
     this.#stopping.abort(error);
     socket?.close();
-    this.#settleAll(error);
+    this.#answers.fail(error);
     this.#setState("closed", error);
   }
 
@@ -370,39 +358,13 @@ export class GatewayClient {
 
   #handle(event: string, data: unknown): void {
     if (event === "receive" && isRoutedMessage(data)) {
-      if (data.action === ResponseAction) this.#answered(data);
+      if (data.action === ResponseAction) this.#answers.answered(data);
       else this.#hand(data);
     } else if (event === "send_error") {
-      this.#sendFailed(data as SendError);
+      if (!this.#answers.notDelivered(data as SendError)) this.#call(this.#onSendError, data as SendError);
     } else if (event === "list-devices") {
-      const devices = (data as { devices?: unknown } | null)?.devices;
-      this.#listing.shift()?.settle(Array.isArray(devices)
-        ? { devices: devices as Device[] }
-        : { error: new RpcError("BAD_MESSAGE", "`list-devices` answered no list") });
+      this.#answers.devices(data);
     }
-  }
-
-  /** INVARIANT: only the device that was asked answers; a message of another that knows the id is nothing. */
-  #answered(message: RoutedMessage): void {
-    const answer = message.payload as { requestId?: string; ok?: unknown; payload?: unknown; error?: Partial<RpcError> } | null;
-    const pending = this.#pending.get(answer?.requestId ?? "");
-    if (answer == null || pending === undefined || message.from !== pending.to) return;
-    if (answer.ok === true) {
-      pending.settle({ payload: answer.payload });
-    } else {
-      const { code, message: text, retryable } = answer.error ?? {};
-      pending.settle({ error: new RpcError(String(code ?? "UNKNOWN"), String(text ?? "the request failed"), retryable === true) });
-    }
-  }
-
-  #sendFailed(failure: SendError): void {
-    for (const pending of this.#pending.values()) {
-      if (pending.messageId === failure.messageId) {
-        pending.settle({ error: new RpcError(failure.code, failure.error) });
-        return;
-      }
-    }
-    this.#call(this.#onSendError, failure);
   }
 
   /** Hands a message on, and keeps what is pending, so that nothing is handed on twice after a reconnect. */
@@ -429,62 +391,17 @@ export class GatewayClient {
 
   #request(to: string, method: string, params: unknown, until: number, signal?: AbortSignal): Promise<unknown> {
     const requestId = newId();
-    return this.#awaiting<unknown>(until, signal, `\`${method}\` was not answered in time`, (settle) => {
-      const messageId = this.#route(to, RequestAction, { requestId, method, params });
-      this.#pending.set(requestId, {
-        to,
-        messageId,
-        settle: (outcome) => "error" in outcome ? settle(undefined, outcome.error) : settle(outcome.payload),
-      });
-      return () => this.#pending.delete(requestId);
-    });
+    return this.#answers.ask(requestId, to, `\`${method}\` was not answered in time`, until, signal, () =>
+      this.#route(to, RequestAction, { requestId, method, params }));
   }
 
   #listDevices(until: number, signal?: AbortSignal): Promise<Device[]> {
-    return this.#awaiting<Device[]>(until, signal, "`list-devices` was not answered in time", (settle) => {
-      this.#emit("list-devices", {});
-      // Answers come in order and carry no id: one that is no longer waited for keeps its place.
-      this.#listing.push({
-        settle: (outcome) => "error" in outcome ? settle(undefined, outcome.error) : settle(outcome.devices),
-      });
-      return () => {};
-    });
-  }
-
-  /** A promise that `start` settles, or the time, or the signal; `start` answers how to forget it. */
-  #awaiting<T>(
-    until: number, signal: AbortSignal | undefined, late: string,
-    start: (settle: (value: T | undefined, error?: unknown) => void) => () => void,
-  ): Promise<T> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(abortReason(signal));
-        return;
-      }
-      let forget = (): void => {};
-      const settle = (value: T | undefined, error?: unknown): void => {
-        forget();
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", stop);
-        if (error === undefined) resolve(value as T);
-        else reject(error);
-      };
-      const stop = (): void => settle(undefined, abortReason(signal as AbortSignal));
-      const left = Math.max(0, until - Date.now());
-      // Longer timers than this fire at once.
-      const timer = left < 2 ** 31 ? setTimeout(() => settle(undefined, new RpcError("TIMEOUT", late, true)), left) : undefined;
-      signal?.addEventListener("abort", stop, { once: true });
-      try {
-        forget = start(settle);
-      } catch (error) {
-        settle(undefined, error);
-      }
-    });
+    return this.#answers.askForDevices(until, signal, () => this.#emit("list-devices", {}));
   }
 
   async #whenOpen(until: number, signal?: AbortSignal): Promise<void> {
     if (this.#state === "closed") throw new RpcError("NOT_CONNECTED", "not connected", true);
-    await this.#awaiting<void>(until, signal, "there was no connection in time", (settle) =>
+    await awaiting<void>(until, signal, "there was no connection in time", (settle) =>
       this.onStateChange((state, error) => {
         if (state === "open") settle(undefined);
         else if (state === "closed") settle(undefined, error ?? new RpcError("CLOSED", "the client was closed"));
@@ -504,13 +421,6 @@ export class GatewayClient {
     } catch (cause) {
       if (event !== "ping") throw new RpcError("DISCONNECTED", "the connection is lost", true, cause);
     }
-  }
-
-  #settleAll(error: unknown): void {
-    for (const pending of [...this.#pending.values()]) pending.settle({ error });
-    const listing = this.#listing;
-    this.#listing = [];
-    for (const waiting of listing) waiting.settle({ error });
   }
 
   #setState(state: ConnectionState, error?: unknown): void {
