@@ -108,6 +108,15 @@ describe("who may", () => {
     await assert.rejects(device({ token }).connect(), code("UNAUTHORIZED"));
   });
 
+  test("a pairing that is taken back ends the connection for good", async () => {
+    const { code: token } = JSON.parse(await gate.cli("pair", "--json", "--name", "bob"));
+    const phone = await connected({ token });
+    const closed = next((callback) => phone.onStateChange((state, error) => callback([state, error])), ([state]) => state === "closed");
+    const { devices } = JSON.parse(await gate.cli("pair", "--list", "--json"));
+    await gate.cli("pair", "--revoke", devices.find(({ name }) => name === "bob").key_id);
+    assert.equal((await closed)[1].code, "UNAUTHORIZED");
+  });
+
   test("an id in use is refused", async () => {
     const first = await approver();
     await assert.rejects(device({ key: approverKey, deviceId: first.deviceId }).connect(),
