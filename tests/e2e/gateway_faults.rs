@@ -9,7 +9,7 @@ use crate::support::Gate;
 use crate::websocket::{Client, open, receive};
 
 #[test]
-fn an_agents_key_asks_and_does_nothing_else_whatever_it_claims() {
+fn threat_64_an_agents_key_asks_and_does_nothing_else_whatever_it_claims() {
     let gate = Gate::start();
     let key = gate.key("agent", "bot");
     let claims = json!({ "auth": { "token": key }, "scopes": ["operator.admin", "operator.approvals"] });
@@ -173,7 +173,7 @@ fn a_frame_of_30_mib_or_of_bytes_ends_the_connection_and_nothing_else() {
 }
 
 #[test]
-fn a_revoked_key_loses_its_connection_at_once() {
+fn threat_64_a_revoked_key_loses_its_gateway_connection_at_once() {
     let gate = Gate::start();
     let made = gate.post(&gate.admin, "/v1/keys", &json!({ "role": "approver", "name": "bob" })).expect(200);
     let mut bob = Client::connect(&gate, made["key"].as_str().unwrap());
@@ -183,7 +183,7 @@ fn a_revoked_key_loses_its_connection_at_once() {
 }
 
 #[test]
-fn threat_55_a_hostile_page_cannot_open_a_socket() {
+fn threat_55_a_hostile_page_cannot_open_a_gateway_socket() {
     let gate = Gate::start();
     for path in ["/gateway", "/"] {
         assert_eq!(open(&gate, path, &[("origin", "https://evil.example")]).unwrap_err(), 403);
@@ -195,7 +195,7 @@ fn threat_55_a_hostile_page_cannot_open_a_socket() {
 }
 
 #[test]
-fn threat_64_a_client_that_never_reads_costs_little_and_holds_up_nobody() {
+fn threat_66_a_gateway_client_that_never_reads_costs_little_and_holds_up_nobody() {
     let gate = Gate::start();
     let key = gate.key("approver", "ann");
     let mut agent = Client::connect(&gate, &gate.key("agent", "bot"));

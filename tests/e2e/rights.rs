@@ -34,6 +34,8 @@ fn routes(id: &str) -> Vec<(&'static str, String, Vec<&'static str>)> {
         ("DELETE", "/v1/session-allows/x".into(), approvers),
         ("GET", "/v1/policy/default".into(), vec!["admin"]),
         ("PUT", "/v1/policy/default".into(), vec!["admin"]),
+        ("GET", "/v1/policy/default/document".into(), vec!["admin"]),
+        ("PUT", "/v1/policy/default/document".into(), vec!["admin"]),
         ("GET", "/v1/keys".into(), vec!["admin"]),
         ("POST", "/v1/keys".into(), vec!["admin"]),
         ("DELETE", "/v1/keys/x".into(), vec!["admin"]),

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_gate::{BoxFuture, ForwardHandle, Gate, StoreError};
+use countersign_gate::{BoxFuture, ForwardHandle, Gate, GateError, StoreError};
 use countersign_model::{Answer, Approval, ApprovalId, ChannelChoice, Choice, EventKind, KeySecret, Reason, Status};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ struct Outcome {
 type Asked = (ApprovalId, Result<Value, LinkError>);
 
 impl Forward {
-    pub async fn new(gate: &Gate, upstream: Upstream) -> Result<Self, countersign_gate::GateError> {
+    pub async fn new(gate: &Gate, upstream: Upstream) -> Result<Self, GateError> {
         let identity = gate.identity().await?.map(|hash| hash.to_hex()).unwrap_or_default();
         Ok(Self { handle: gate.forwarder(&upstream.name), upstream, identity })
     }
@@ -231,26 +231,31 @@ impl There<'_> {
 
     async fn take(&mut self, id: ApprovalId, result: Result<Value, LinkError>) -> Result<(), Stopped> {
         self.open.remove(&id);
-        let outcome = match result {
-            Ok(payload) => match serde_json::from_value::<Outcome>(payload) {
-                Ok(outcome) => outcome,
-                Err(error) => return Ok(tracing::warn!(%error, %id, "the other gate's answer cannot be read")),
-            },
-            Err(LinkError::Refused(error)) if error.reason() == "FORWARD_LOOP" => {
-                return Ok(tracing::warn!(%id, "it came from the gate it would go to; it is asked here alone"));
-            }
-            Err(LinkError::Refused(error)) => {
-                return Ok(tracing::warn!(%error, %id, "the other gate does not take it; it is asked here alone"));
-            }
-            Err(other) => return Err(Stopped::Link(other)),
-        };
-        let Some((answer, by)) = outcome.into_answer() else { return Ok(()) };
+        let answered = read(id, result).map_err(Stopped::Link)?;
+        let Some((answer, by)) = answered.and_then(Outcome::into_answer) else { return Ok(()) };
         match self.forward.handle.decide(id, answer, &by).await {
-            Ok(()) => Ok(()),
-            Err(countersign_gate::GateError::Store(error)) => Err(error.into()),
-            Err(error) => Ok(tracing::warn!(%error, %id, "the other gate's answer was not taken")),
+            Ok(()) => {}
+            Err(GateError::Store(error)) => return Err(error.into()),
+            Err(error) => tracing::warn!(%error, %id, "the other gate's answer was not taken"),
         }
+        Ok(())
     }
+}
+
+/// How it ended there, or nothing where the other gate does not take it: then it is asked here alone.
+fn read(id: ApprovalId, result: Result<Value, LinkError>) -> Result<Option<Outcome>, LinkError> {
+    match result.map(serde_json::from_value::<Outcome>) {
+        Ok(Ok(outcome)) => return Ok(Some(outcome)),
+        Ok(Err(error)) => tracing::warn!(%error, %id, "the other gate's answer cannot be read"),
+        Err(LinkError::Refused(error)) if error.reason() == "FORWARD_LOOP" => {
+            tracing::warn!(%id, "it came from the gate it would go to; it is asked here alone");
+        }
+        Err(LinkError::Refused(error)) => {
+            tracing::warn!(%error, %id, "the other gate does not take it; it is asked here alone");
+        }
+        Err(other) => return Err(other),
+    }
+    Ok(None)
 }
 
 impl Outcome {
