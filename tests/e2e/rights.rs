@@ -21,6 +21,7 @@ fn routes(id: &str) -> Vec<(&'static str, String, Vec<&'static str>)> {
         ("POST", approval("/output"), vec!["agent"]),
         ("GET", approval("/output"), approvers.clone()),
         ("POST", approval("/stop"), approvers.clone()),
+        ("GET", approval("/offer"), approvers.clone()),
         ("GET", "/v1/trusts".into(), approvers.clone()),
         ("PUT", "/v1/trusts".into(), approvers.clone()),
         ("DELETE", "/v1/trusts?workspace=/x".into(), approvers.clone()),
