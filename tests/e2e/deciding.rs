@@ -201,3 +201,28 @@ fn stopping_answers_whoever_waits_with_a_state_they_can_ask_again_with() {
     gate.restart();
     assert_eq!(gate.get(&agent, &format!("/v1/approvals/{id}")).expect(200)["status"], "pending");
 }
+
+#[test]
+fn what_always_would_have_let_through_is_seen_before_it_is_said() {
+    let gate = Gate::start();
+    let (agent, ann) = (gate.key("agent", "bot"), gate.key("approver", "ann"));
+    let ask = |command: &str| {
+        id_of(&gate.post(&agent, "/v1/approvals", &json!({"session_id": "s", "command": command})).expect(200))
+    };
+    for command in ["npm ci", "npm ci && git status", "npm test", "git status"] {
+        ask(command);
+    }
+    let id = ask("npm ci");
+    let offer = gate.get(&ann, &format!("/v1/approvals/{id}/offer")).expect(200);
+    assert_eq!((&offer["entries"], &offer["looked_at"], &offer["covered"]), (&json!(["npm ci"]), &json!(4), &json!(2)));
+    assert_eq!(offer["examples"], json!(["npm ci && git status", "npm ci"]));
+    let shown = gate.cli(&["show", &id]);
+    let said = String::from_utf8(shown.stderr).unwrap();
+    assert!(
+        said.contains("would allow `npm ci` from now on; of the last 4 commands it would have let through 2"),
+        "{said}"
+    );
+    let dangerous = ask("rm -rf /srv");
+    let refused = gate.get(&ann, &format!("/v1/approvals/{dangerous}/offer")).expect(200);
+    assert!(refused["refused"].is_string() && refused["covered"] == 0, "{refused}");
+}

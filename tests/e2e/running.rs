@@ -445,7 +445,8 @@ fn always_shows_its_entry_first_and_an_edit_runs_instead() {
     let terminal = Terminal::start(&place, "-- touch x");
     terminal.shows("[a] allow once");
     terminal.keys(&["A"]);
-    terminal.shows("allow `touch x` from now on?");
+    terminal.shows("would allow `touch x` from now on");
+    terminal.shows("type yes for that");
     terminal.keys(&["yes", "Enter"]);
     terminal.shows("code 0");
     assert_eq!(code(&place.run(&["--", "touch", "x"])), 0, "covered from now on");

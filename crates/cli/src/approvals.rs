@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::client::{self, Request, encode};
 use crate::exit::Usage;
 use crate::locate::Caller;
-use crate::record::Record;
+use crate::record::{Offer, Record};
 
 /// The most a page holds.
 const PAGE: usize = 200;
@@ -35,6 +35,11 @@ impl Listing {
     pub fn records(&self) -> anyhow::Result<Vec<Record>> {
         Ok(self.rows.iter().map(Record::read).collect::<Result<_, _>>()?)
     }
+}
+
+/// What an answer for longer than this once would mean.
+pub fn offer(caller: &Caller, id: &str) -> anyhow::Result<Offer> {
+    caller.call(Request::get(format!("/v1/approvals/{}/offer", encode(id))))
 }
 
 pub fn list(caller: &Caller, status: Option<&str>, limit: usize) -> anyhow::Result<Listing> {

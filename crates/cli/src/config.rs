@@ -4,11 +4,14 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use countersign_channels::Upstream;
 use countersign_doors::http::{Access, HttpConfig};
 use countersign_gate::GateConfig;
+use countersign_model::KeySecret;
 use serde::Deserialize;
 
+use crate::client::{Gate, Place};
 use crate::serve::Args;
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
@@ -23,6 +26,21 @@ struct File {
     retention: Retention,
     metrics: MetricsSection,
     shell: Shell,
+    forward: Option<ForwardSection>,
+}
+
+/// Another gate whose people are asked too.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ForwardSection {
+    url: String,
+    /// Holds an agent's key of that gate.
+    key_file: PathBuf,
+    /// What its people are called here: `bob@name`.
+    name: Option<String>,
+    ca: Option<PathBuf>,
+    #[serde(default)]
+    insecure: bool,
 }
 
 /// Rules for commands, beside the built-in ones.
@@ -85,6 +103,7 @@ pub struct Config {
     pub gate: GateConfig,
     /// Files of the user's own rules for commands.
     pub rules: Vec<PathBuf>,
+    pub forward: Option<Upstream>,
 }
 
 impl Config {
@@ -135,7 +154,31 @@ impl Config {
         // As written in the file: from the file's own folder.
         let beside = args.config.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         let rules = file.shell.rules.iter().map(|rules| beside.join(rules)).collect();
-        Ok(Self { listen, tls, http, gate, rules })
+        let forward = file.forward.map(|section| section.upstream(beside)).transpose()?;
+        Ok(Self { listen, tls, http, gate, rules, forward })
+    }
+}
+
+impl ForwardSection {
+    fn upstream(self, beside: &Path) -> anyhow::Result<Upstream> {
+        let place = Place::parse_url(&self.url)
+            .map_err(|why| anyhow!("`forward.url` cannot be used: {why}; write it as `https://HOST:PORT`"))?;
+        if place.is_exposed() && !self.insecure {
+            bail!(
+                "`forward.url` is {place}: the key and every command would cross the network in the clear; \
+                 use `https`, or say `insecure = true` where something else protects the way"
+            );
+        }
+        let path = beside.join(&self.key_file);
+        let key = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        let Place::Url { host, .. } = &place else { bail!("`forward.url` is no address") };
+        let name = self.name.unwrap_or_else(|| host.clone());
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+        if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+            bail!("`forward.name` is 1 to 64 letters, digits, `-`, `_`, `.` and `:`");
+        }
+        let (dial, url) = Gate::new(place, self.ca.map(|ca| beside.join(ca)).as_deref())?.dialer("/gateway");
+        Ok(Upstream { name, url, key: KeySecret::presented(key.trim()), dial })
     }
 }
 

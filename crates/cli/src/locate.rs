@@ -75,6 +75,11 @@ impl Locator {
         Ok(Self { place: Place::Socket(data.join("gate.sock")), data: Some(data), ca, key })
     }
 
+    /// More certificates to trust, if some are named.
+    pub fn ca(&self) -> Option<&Path> {
+        self.ca.as_deref()
+    }
+
     /// As the agent: the key from the environment, or none on this machine's own gate.
     pub fn agent(&self) -> anyhow::Result<Caller> {
         let key = match (self.env_key()?, &self.data) {

@@ -23,8 +23,8 @@ use crate::showing::request_lines;
 const TICK: Duration = Duration::from_millis(50);
 const MENU: &str = "[a] allow once  [s] for this session  [A] always  [r] allow and remember  [e] edit  [d] deny  (or answer elsewhere)";
 
-/// Asks, if a person can be there and a key to answer with is. The thread ends when `over` is set.
-pub fn at_terminal(locator: &Locator, id: &str, over: &Arc<AtomicBool>) -> Option<JoinHandle<()>> {
+/// Asks, if a person can be there and a key to answer with is. The thread ends when `over` is set. `command`: as it would run, for whoever wants to change it.
+pub fn at_terminal(locator: &Locator, id: &str, command: &str, over: &Arc<AtomicBool>) -> Option<JoinHandle<()>> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return None;
     }
@@ -37,7 +37,7 @@ pub fn at_terminal(locator: &Locator, id: &str, over: &Arc<AtomicBool>) -> Optio
     tcflush(io::stdin(), QueueSelector::IFlush).ok()?;
     terminal::enable_raw_mode().ok()?;
     say(MENU);
-    let prompt = Prompt { caller, record, over: Arc::clone(over), entering: None };
+    let prompt = Prompt { caller, record, command: command.to_owned(), over: Arc::clone(over), entering: None };
     Some(thread::spawn(move || {
         prompt.turn();
         restore();
@@ -86,6 +86,7 @@ enum What {
 struct Prompt {
     caller: Caller,
     record: Record,
+    command: String,
     over: Arc<AtomicBool>,
     entering: Option<Entering>,
 }
@@ -169,7 +170,8 @@ impl Prompt {
                 Step::Wait
             }
             KeyCode::Char('e') => {
-                let command = self.record.preview.clone().unwrap_or_default();
+                // Not what is shown: a masked secret is no part of a command.
+                let command = self.command.clone();
                 self.enter(What::Edit, &command, "run this instead: ");
                 Step::Wait
             }
@@ -179,15 +181,16 @@ impl Prompt {
 
     /// What "always" would stand for is seen before it is said.
     fn offer(&mut self) {
-        let offer = self.record.offer.clone().unwrap_or_default();
-        let entries: Vec<String> = offer.entries.iter().map(|entry| format!("`{}`", escape_line(entry))).collect();
-        if entries.is_empty() {
-            let why = offer.refused.as_deref().map(escape_line).unwrap_or_default();
-            say(&format!("\n“always” is not offered: {why}"));
-            say(MENU);
-        } else {
-            let label = format!("allow {} from now on? type yes: ", entries.join(" and "));
-            self.enter(What::Always, "", &label);
+        let offer = approvals::offer(&self.caller, &self.record.approval_id);
+        match offer.map_err(|error| format!("{error:#}")).and_then(|offer| offer.lines()) {
+            Ok(means) => {
+                say(&format!("\n{means}"));
+                self.enter(What::Always, "", "type yes for that: ");
+            }
+            Err(why) => {
+                say(&format!("\n{why}"));
+                say(MENU);
+            }
         }
     }
 

@@ -35,9 +35,6 @@ pub struct Record {
     pub consumed_at: Option<i64>,
     #[serde(default)]
     pub prior: Option<Prior>,
-    /// The command itself, masked.
-    #[serde(default)]
-    pub preview: Option<String>,
     #[serde(default)]
     pub offer: Option<Offer>,
     #[serde(default)]
@@ -75,6 +72,35 @@ pub struct Offer {
     pub entries: Vec<String>,
     #[serde(default)]
     pub refused: Option<String>,
+    /// Of the last commands: how many were looked at, how many it would have let through, and some of those.
+    #[serde(default)]
+    pub looked_at: usize,
+    #[serde(default)]
+    pub covered: usize,
+    #[serde(default)]
+    pub examples: Vec<String>,
+}
+
+impl Offer {
+    /// What "always" would stand for and would have let through lately; or why it is not offered.
+    pub fn lines(&self) -> Result<String, String> {
+        if self.entries.is_empty() {
+            let why = self.refused.as_deref().map(escape_line).unwrap_or_default();
+            return Err(format!("“always” is not offered: {why}"));
+        }
+        let quoted = |texts: &[String]| texts.iter().map(|text| format!("`{}`", escape_line(text))).collect::<Vec<_>>();
+        let mut line = format!("“always” would allow {} from now on", quoted(&self.entries).join(" and "));
+        if self.looked_at > 0 {
+            line.push_str(&format!(
+                "; of the last {} commands it would have let through {}",
+                self.looked_at, self.covered
+            ));
+        }
+        if !self.examples.is_empty() {
+            line.push_str(&format!(", such as {}", quoted(&self.examples).join(", ")));
+        }
+        Ok(line)
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -103,7 +103,7 @@ impl Run<'_> {
         let id = view.approval_id.clone();
         let until = deadline(self.ask_timeout, &view)?;
         let over = Arc::new(AtomicBool::new(false));
-        let asked = prompt::at_terminal(self.person, &id, &over);
+        let asked = prompt::at_terminal(self.person, &id, &self.exec.command, &over);
         if asked.is_none() {
             output::note(&format!(
                 "waiting for an answer: {id}\nanswer with `countersign approve {id}` in another terminal, or in `countersign watch`"

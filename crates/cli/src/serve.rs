@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use countersign_channels::Forward;
 use countersign_doors::http::{Listener, router, serve, tls_config};
 use countersign_doors::profiles;
 use countersign_gate::Gate;
@@ -70,6 +71,9 @@ async fn serve_folder(folder: &Folder, mut config: Config, data: &Path) -> anyho
     gate.use_rules(rules::read(&config.rules)?);
     tokio::spawn(reread_rules(gate.clone(), config.rules.clone()));
     let made = ensure_admin_key(folder, &gate).await?;
+    if let Some(upstream) = config.forward {
+        tokio::spawn(Forward::new(&gate, upstream).await?.run());
+    }
     let tcp = TcpListener::bind(config.listen)
         .await
         .with_context(|| format!("cannot listen on `{}`; choose another address with `--listen`", config.listen))?;

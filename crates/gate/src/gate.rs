@@ -15,7 +15,9 @@ use crate::command::{Command, Done, Reach};
 use crate::error::GateError;
 use crate::expiry::{self, Alarm};
 use crate::feed::Feed;
-use crate::handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NodeHandle, Standing};
+use crate::handles::{
+    AdminHandle, AgentHandle, ApproverHandle, Caller, ForwardHandle, InboxHandle, NodeHandle, Standing,
+};
 use crate::keyring::KeyRing;
 use crate::live::Live;
 use crate::pairing::Pairings;
@@ -159,6 +161,11 @@ impl Gate {
         };
         self.0.add_key(&key, &pairing.by).await?;
         Ok(ApproverHandle::new(self.clone(), &key, door))
+    }
+
+    /// A way to another gate, whose people's answers count here because the operator says so.
+    pub fn forwarder(&self, upstream: &str) -> ForwardHandle {
+        ForwardHandle::new(self.clone(), upstream)
     }
 
     /// Who may stay connected: for whoever holds a connection open.

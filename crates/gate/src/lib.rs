@@ -28,7 +28,8 @@ pub use error::GateError;
 pub use feed::Feed;
 pub use gate::{Gate, GateConfig, Health};
 pub use handles::{
-    AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NewRequest, NodeHandle, Permit, Standing,
+    AdminHandle, AgentHandle, ApproverHandle, Caller, ForwardHandle, InboxHandle, NewRequest, NodeHandle, Permit,
+    Standing,
 };
 pub use live::{Follower, Output, OutputStream};
 pub use pairing::{PAIRING_MS, Pairing, PairingCode};

@@ -10,6 +10,7 @@ mod grants;
 mod history;
 mod import;
 mod keys;
+mod node;
 mod pair;
 mod pending;
 mod policy;
@@ -77,6 +78,8 @@ enum Verb {
     Import(import::Args),
     /// Make, list and revoke keys
     Keys(keys::Args),
+    /// Serve this machine's policy document to a gate elsewhere
+    Node(node::Args),
     /// Let a phone or another device answer
     Pair(pair::Args),
     /// Check and export the record
@@ -106,6 +109,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Policy(args) => policy::run(&args, &flags),
         Verb::Import(args) => import::run(&args, &locate()?),
         Verb::Keys(args) => keys::run(&args, &locate()?),
+        Verb::Node(args) => node::run(&args, locate()?),
         Verb::Pair(args) => pair::run(&args, &locate()?),
         Verb::Audit(args) => audit::run(&args, &flags),
         Verb::Completions(args) => completions::run(&args),

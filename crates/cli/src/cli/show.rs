@@ -43,6 +43,10 @@ pub fn run(args: &Args, locator: &Locator) -> anyhow::Result<()> {
     }
     if record.is_pending() {
         let id = &record.approval_id;
+        if record.offer.is_some() {
+            let (Ok(means) | Err(means)) = approvals::offer(&caller, id)?.lines();
+            output::note(&means);
+        }
         output::note(&format!("decide with `countersign approve {id}` or `countersign deny {id}`"));
     }
     Ok(())

@@ -3,6 +3,7 @@
 //!
 //! It fails closed: whatever is not one whole, well-formed answer is an error. It knows nothing of approvals.
 
+mod dial;
 mod error;
 mod http;
 mod place;
@@ -16,6 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use countersign_channels::Dial;
 use rustls::ClientConfig;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -132,6 +134,14 @@ impl Gate {
     pub fn new(place: Place, ca: Option<&Path>) -> Result<Self, Error> {
         let tls = if place.is_tls() { Some(tls::config(ca)?) } else { None };
         Ok(Self { place, tls })
+    }
+
+    /// A connection that stays, and the URL to ask for there.
+    pub fn dialer(&self, path: &str) -> (Dial, String) {
+        let (place, tls) = (self.place.clone(), self.tls.clone());
+        let scheme = if place.is_tls() { "wss" } else { "ws" };
+        let url = format!("{scheme}://{}{}{path}", place.host_header(), place.prefix());
+        (Arc::new(move || Box::pin(dial::dial(place.clone(), tls.clone()))), url)
     }
 
     pub fn send(&self, request: &Request) -> Result<Response, Error> {

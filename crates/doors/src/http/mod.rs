@@ -13,6 +13,7 @@ mod keys;
 mod limits;
 mod listen;
 mod metrics;
+mod offers;
 mod openapi;
 mod output;
 mod pairings;

@@ -16,7 +16,9 @@ use tokio::sync::Mutex;
 use super::limits::Limiter;
 use super::metrics::Metrics;
 use super::problem::Problem;
-use super::{approvals, audit, events, grants, guard, health, inbox, keys, openapi, output, pairings, policy, trusts};
+use super::{
+    approvals, audit, events, grants, guard, health, inbox, keys, offers, openapi, output, pairings, policy, trusts,
+};
 use crate::gateway::{self, Gateway};
 use crate::hub::{Hub, plain, socketio};
 
@@ -126,6 +128,7 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
         .route("/v1/approvals/{id}/consume", post(approvals::consume))
         .route("/v1/events", get(events::stream))
         .route("/v1/inbox/email-reply", post(inbox::email_reply))
+        .route("/v1/approvals/{id}/offer", get(offers::get))
         .route("/v1/approvals/{id}/run", post(approvals::ran))
         .route("/v1/approvals/{id}/output", get(output::follow).post(output::print))
         .route("/v1/approvals/{id}/stop", get(approvals::stop_asked).post(approvals::stop))

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Answer, Approval, ApprovalId, ClientId, Door, Grant, GrantId, KeyId, KeyRecord, MAX_TERMINAL_FILE, Requester,
-    Timestamp, Trust,
+    Answer, Approval, ApprovalId, ClientId, Door, Grant, GrantId, Hindsight, KeyId, KeyRecord, MAX_TERMINAL_FILE,
+    Requester, Timestamp, Trust,
 };
 use tokio::sync::watch;
 
@@ -16,6 +16,8 @@ use crate::gate::{Gate, new_grant_id};
 use crate::live::Follower;
 use crate::ports::{GrantFilter, ListFilter, Listed};
 
+/// How far back one looks to see what an entry would have meant.
+const HINDSIGHT: usize = 500;
 const MAX_GRANT_MS: u64 = 366 * 86_400_000;
 
 #[derive(Clone, Debug)]
@@ -80,6 +82,13 @@ impl ApproverHandle {
 
     pub async fn get(&self, id: ApprovalId) -> Result<Arc<Approval>, GateError> {
         inner_get(&self.gate.0, id).await
+    }
+
+    /// What an answer for longer than this once would have let through of the last requests.
+    pub async fn hindsight(&self, approval: &Approval) -> Result<Hindsight, GateError> {
+        let filter = ListFilter { status: None, before: None, limit: HINDSIGHT };
+        let recent: Vec<Arc<Approval>> = self.list(filter).await?.into_iter().map(|(_, approval)| approval).collect();
+        Ok(Hindsight::of(approval, &recent))
     }
 
     /// By id, the beginning of one, or what its requester called it.

@@ -5,6 +5,7 @@ mod admin;
 mod agent;
 mod approver;
 mod find;
+mod forward;
 mod node;
 mod standing;
 
@@ -20,6 +21,7 @@ pub use admin::AdminHandle;
 pub use agent::{AgentHandle, NewRequest, Permit};
 pub use approver::ApproverHandle;
 use find::find;
+pub use forward::ForwardHandle;
 pub use node::NodeHandle;
 pub use standing::Standing;
 

@@ -6,4 +6,4 @@ mod view;
 
 pub(super) use ask::CreateApproval;
 pub(super) use grant::GrantOut;
-pub(super) use view::{AgentView, DecisionOut, OverrideOut, Page, Record, View};
+pub(super) use view::{AgentView, DecisionOut, OfferOut, OverrideOut, Page, Record, View};
