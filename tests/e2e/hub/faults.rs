@@ -192,7 +192,7 @@ fn threat_64_a_revoked_key_is_disconnected_at_once_and_hears_nothing_more() {
 }
 
 #[test]
-fn a_device_that_never_reads_costs_the_others_nothing() {
+fn threat_66_a_device_that_never_reads_costs_the_others_nothing() {
     let gate = Gate::start();
     let (agent, ann) = (gate.key("agent", "bot"), gate.key("approver", "ann"));
     let _deaf = Device::approver(&gate, "deaf", &ann);
