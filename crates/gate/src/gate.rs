@@ -61,6 +61,7 @@ pub(crate) struct Inner {
     pub(crate) stops: Stops,
     pub(crate) live: Live,
     pub(crate) keys: KeyRing,
+    refreshing: tokio::sync::Mutex<()>,
     pub(crate) closing: watch::Sender<bool>,
     pub(crate) alarm: Arc<Alarm>,
     pub(crate) pairings: Pairings,
@@ -100,6 +101,7 @@ impl Gate {
             stops: Stops::default(),
             live: Live::default(),
             keys,
+            refreshing: tokio::sync::Mutex::default(),
             closing: watch::Sender::new(false),
             alarm: Arc::default(),
             pairings: Pairings::default(),
@@ -257,6 +259,9 @@ impl Inner {
     }
 
     pub(crate) async fn refresh_keys(&self) -> Result<(), StoreError> {
+        // One at a time, from reading to replacing: an older list must never replace a newer one, or a key that was just
+        // made, and the connections it opened, would be gone for a moment.
+        let _one = self.refreshing.lock().await;
         let keys = self.ledger.keys().await?;
         self.keys.replace(keys);
         Ok(())

@@ -33,7 +33,11 @@ pub enum Came {
 impl Device {
     /// Opens a connection with this query and these headers; nothing is said yet.
     pub fn open(gate: &Gate, query: &str, headers: &[(&'static str, &str)]) -> Result<Self, u16> {
-        let mut request = format!("ws://{}/hub{query}", gate.address).into_client_request().unwrap();
+        Self::open_at(gate, &format!("/hub{query}"), headers)
+    }
+
+    pub fn open_at(gate: &Gate, path: &str, headers: &[(&'static str, &str)]) -> Result<Self, u16> {
+        let mut request = format!("ws://{}{path}", gate.address).into_client_request().unwrap();
         for (name, value) in headers {
             request.headers_mut().insert(*name, value.parse().unwrap());
         }
@@ -46,7 +50,8 @@ impl Device {
             Err(tokio_tungstenite::tungstenite::HandshakeError::Failure(Error::Http(answer))) => {
                 Err(answer.status().as_u16())
             }
-            Err(error) => panic!("{error}"),
+            // Closed before it was answered.
+            Err(_) => Err(0),
         }
     }
 
@@ -90,6 +95,18 @@ impl Device {
     pub fn raw(&mut self, message: Message) {
         // A server that has had enough may have closed: what it said still counts.
         let _ = self.socket.send(message);
+    }
+
+    /// Over Socket.IO: joins the namespace, and waits until it is registered there.
+    pub fn join(&mut self) {
+        self.raw(Message::text("40"));
+        loop {
+            match self.socket.read() {
+                Ok(Message::Text(text)) if text.contains("registered") => return,
+                Ok(_) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
     }
 
     pub fn say(&mut self, event: &str, data: &Value) {

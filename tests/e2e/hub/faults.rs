@@ -312,3 +312,34 @@ fn messages_between_devices_are_a_persons_alone_and_never_look_like_the_hubs() {
     assert_eq!((kinds.len(), kinds[0]), (4, "hub"));
     assert!(!two.has(|frame| frame["event"] == "receive"));
 }
+
+#[test]
+fn threat_66_devices_are_among_the_connections_that_are_counted_whichever_way_they_came() {
+    let gate = Gate::start_with("[limits]\nmax_connections = 4\n");
+    let transports = ["/hub?", "/ws/?EIO=4&transport=websocket&"];
+    for transport in transports {
+        let open = |number: usize| {
+            // A place may be free a moment after its connection has ended.
+            let path = format!("{transport}deviceId=d{number}&deviceType=client");
+            (0..500).find_map(|_| {
+                let opened = Device::open_at(&gate, &path, &[]).ok();
+                if opened.is_none() {
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                opened
+            })
+        };
+        let there: Vec<Device> = (0..4)
+            .map(|number| {
+                let mut device = open(number).unwrap();
+                if transport.starts_with("/ws") {
+                    device.join();
+                }
+                device
+            })
+            .collect();
+        assert!(Device::open_at(&gate, &format!("{transport}deviceId=x&deviceType=client"), &[]).is_err(), "{transport}");
+        drop(there);
+        assert!(open(9).is_some(), "{transport}");
+    }
+}

@@ -101,3 +101,14 @@ fn a_code_needs_a_gate_that_runs_and_an_admin() {
     let out = gate.cli(&["pair"]);
     assert_eq!(out.status.code(), Some(69), "{}", String::from_utf8_lossy(&out.stderr));
 }
+
+#[test]
+fn who_goes_on_guessing_codes_is_cut_off() {
+    let gate = Gate::start();
+    let mut guesser = Device::register(&gate, "client", PHONE, "");
+    for _ in 0..5 {
+        guesser.error("verify", &json!({"token": "AAAA-AAAA-AAAA-AAAA"}), "UNAUTHORIZED");
+    }
+    guesser.ask("verify", &json!({"token": "AAAA-AAAA-AAAA-AAAA"}));
+    guesser.closed();
+}

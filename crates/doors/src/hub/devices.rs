@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use countersign_gate::{AgentHandle, ApproverHandle, Presence};
 use countersign_model::ChannelChoice;
@@ -10,6 +10,9 @@ use parking_lot::RwLock;
 use tokio::sync::Notify;
 
 use super::sink::Sink;
+
+/// Wrong codes on one connection that are answered.
+const MAX_GUESSES: u32 = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeviceType {
@@ -47,6 +50,8 @@ pub(super) struct Device {
     pub(super) kind: DeviceType,
     pub(super) sink: Sink,
     who: RwLock<Who>,
+    /// Codes it has guessed wrong.
+    guesses: AtomicU32,
     over: AtomicBool,
     /// Who it is has changed, or it is over.
     pub(super) stirred: Notify,
@@ -54,8 +59,8 @@ pub(super) struct Device {
 
 impl Device {
     pub(super) fn new(id: String, address: String, kind: DeviceType, who: Who, sink: Sink) -> Self {
-        let (who, over) = (RwLock::new(who), AtomicBool::new(false));
-        Self { id, address, kind, sink, who, over, stirred: Notify::new() }
+        let (who, guesses, over) = (RwLock::new(who), AtomicU32::new(0), AtomicBool::new(false));
+        Self { id, address, kind, sink, who, guesses, over, stirred: Notify::new() }
     }
 
     pub(super) fn who(&self) -> Who {
@@ -73,6 +78,13 @@ impl Device {
     pub(super) fn verified(&self, approver: ApproverHandle) {
         *self.who.write() = Who::Approver(approver);
         self.stirred.notify_one();
+    }
+
+    /// It gave a wrong code. A person mistypes a few times; who goes on is not let.
+    pub(super) fn guessed(&self) {
+        if self.guesses.fetch_add(1, Ordering::Relaxed) >= MAX_GUESSES {
+            self.end();
+        }
     }
 
     /// It no longer counts, whatever its connection does.

@@ -76,6 +76,7 @@ async fn verify(session: &Session, who: Who, params: &Map<String, Value>) -> Out
             Ok(done)
         }
         Err(GateError::Unauthenticated) => {
+            session.device.guessed();
             Err(RpcError::unauthorized("the code is unknown, used or over; make a new one with `countersign pair`"))
         }
         Err(error) => Err(error.into()),
@@ -99,7 +100,7 @@ fn agents(session: &Session) -> Value {
 fn connected_agents(session: &Session) -> Vec<Value> {
     let devices = session.hub.0.devices.all();
     let agents = devices.iter().filter_map(|device| match device.who() {
-        Who::Agent(agent) => Some(json!({"id": device.address, "client": agent.client_id(), "closed": false})),
+        Who::Agent(agent) => Some(json!({"id": device.address, "name": agent.name(), "closed": false})),
         Who::Approver(_) | Who::Unverified => None,
     });
     agents.collect()

@@ -28,6 +28,8 @@ use crate::http::AppState;
 /// Events of one device that wait to be taken; one that sends faster than that is not a client but a flood.
 const AHEAD: usize = 64;
 const QUEUE: usize = 128;
+/// To join after connecting. Until then a connection counts, also one that has gone.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Small, since most connections are idle and there may be many.
 const READ_BUFFER: usize = 2048;
 
@@ -59,6 +61,7 @@ pub(super) fn service(hub: Hub) -> Service {
         .req_path("/ws")
         .ping_interval(PING_INTERVAL)
         .ping_timeout(PING_TIMEOUT)
+        .connect_timeout(CONNECT_TIMEOUT)
         .max_payload(MAX_MESSAGE as u64)
         .ws_read_buffer_size(READ_BUFFER)
         .ws_max_message_size(MAX_MESSAGE)

@@ -77,6 +77,11 @@ impl AgentHandle {
         &self.requester.client_id
     }
 
+    /// The name that stands on the record.
+    pub fn name(&self) -> &str {
+        &self.requester.name
+    }
+
     pub fn key_id(&self) -> KeyId {
         self.requester.key_id
     }
