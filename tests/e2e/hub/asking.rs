@@ -13,7 +13,10 @@ fn an_agent_asks_and_a_person_answers_on_the_hub() {
     for (decision, reason) in [("allow-once", "person"), ("deny", "person")] {
         let asked = bot.ask("requestExecApproval", &json!({"command": "rm -rf ./own", "cwd": "/srv"}));
         let card = client.card("rm -rf ./own");
-        assert_eq!((&card["kind"], &card["requestedBy"], &card["cwd"]), (&json!("exec"), &json!("bot"), &json!("/srv")));
+        assert_eq!(
+            (&card["kind"], &card["requestedBy"], &card["cwd"]),
+            (&json!("exec"), &json!("bot"), &json!("/srv"))
+        );
         assert_eq!(client.resolve(&card["approvalId"], decision)["ok"], true);
         let answer = bot.answer(&asked)["payload"].clone();
         assert_eq!((&answer["decision"], &answer["reason"]), (&json!(decision), &json!(reason)), "{answer}");
@@ -136,14 +139,16 @@ fn tools_and_questions_come_to_the_hub_too_and_a_question_is_answered_there() {
     let card = client.card("Answer a question");
     assert_eq!(card["kind"], "question");
     assert_eq!(card["details"][0], json!({"label": "Question", "text": "Which branch?"}));
-    let missing = client.error("resolveExecApproval", &json!({"approvalId": id, "decision": "allow-once"}), "INVALID_PARAMS");
+    let missing =
+        client.error("resolveExecApproval", &json!({"approvalId": id, "decision": "allow-once"}), "INVALID_PARAMS");
     assert!(missing.contains("answer"), "{missing}");
     client.ok("resolveExecApproval", &json!({"approvalId": id, "decision": "allow-once", "answer": "main"}));
     assert_eq!(gate.get(&agent, &format!("/v1/approvals/{id}")).expect(200)["decision"]["answer"], "main");
 
     let tool = json!({"session_id": "s", "tool": "Write", "args": {"file_path": "/etc/hosts"}});
     let id = id_of(&gate.post(&agent, "/v1/approvals", &tool).expect(200));
-    let card = client.pushed("exec-approval-request", |payload| payload["approvalId"] == id.as_str())["payload"].clone();
+    let card =
+        client.pushed("exec-approval-request", |payload| payload["approvalId"] == id.as_str())["payload"].clone();
     assert_eq!((&card["kind"], &card["riskLevel"]), (&json!("tool"), &json!("needs-review")));
     client.ok("resolveExecApproval", &json!({"approvalId": id, "decision": "deny", "note": "not that file"}));
     assert_eq!(gate.get(&agent, &format!("/v1/approvals/{id}")).expect(200)["decision"]["note"], "not that file");

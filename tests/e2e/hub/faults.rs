@@ -47,7 +47,10 @@ fn what_is_no_message_is_told_so_and_the_connection_goes_on() {
         message["to"] = json!("nobody");
         message
     });
-    assert_eq!(client.event("send_error"), json!({"messageId": "m", "error": "Device nobody is not connected", "code": "DEVICE_NOT_FOUND"}));
+    assert_eq!(
+        client.event("send_error"),
+        json!({"messageId": "m", "error": "Device nobody is not connected", "code": "DEVICE_NOT_FOUND"})
+    );
     client.error("noSuchMethod", &json!({}), "METHOD_NOT_FOUND");
     client.error("getHubInfo", &json!([1]), "INVALID_PARAMS");
     client.say("ping", &json!({}));
@@ -65,15 +68,25 @@ fn what_is_wrong_in_a_decision_is_said_and_decides_nothing() {
         (json!({"decision": "deny"}), "approvalId is required"),
         (json!({"approvalId": "", "decision": "deny"}), "approvalId is required"),
         (json!({"approvalId": 7, "decision": "deny"}), "approvalId is required"),
-        (json!({"approvalId": id, "decision": "maybe"}), "Invalid decision: maybe. Must be allow-once, allow-always, or deny"),
-        (json!({"approvalId": id, "decision": "Allow-Once"}), "Invalid decision: Allow-Once. Must be allow-once, allow-always, or deny"),
+        (
+            json!({"approvalId": id, "decision": "maybe"}),
+            "Invalid decision: maybe. Must be allow-once, allow-always, or deny",
+        ),
+        (
+            json!({"approvalId": id, "decision": "Allow-Once"}),
+            "Invalid decision: Allow-Once. Must be allow-once, allow-always, or deny",
+        ),
         (json!({"approvalId": id}), "Invalid decision: undefined. Must be allow-once, allow-always, or deny"),
-        (json!({"approvalId": id, "decision": null}), "Invalid decision: null. Must be allow-once, allow-always, or deny"),
+        (
+            json!({"approvalId": id, "decision": null}),
+            "Invalid decision: null. Must be allow-once, allow-always, or deny",
+        ),
         (json!({"approvalId": id, "decision": "allow-once", "note": 7}), "note is a text"),
     ] {
         assert_eq!(client.error("resolveExecApproval", &params, "INVALID_PARAMS"), message);
     }
-    for nowhere in ["019444a0-1234-7abc-8000-abcdef123456", "appr_00000000000000000000000000000000", "appr_", &id[..9]] {
+    for nowhere in ["019444a0-1234-7abc-8000-abcdef123456", "appr_00000000000000000000000000000000", "appr_", &id[..9]]
+    {
         let params = json!({"approvalId": nowhere, "decision": "allow-once"});
         let message = client.error("resolveExecApproval", &params, "NOT_FOUND");
         assert_eq!(message, "Approval request not found or already resolved");
@@ -338,7 +351,10 @@ fn threat_66_devices_are_among_the_connections_that_are_counted_whichever_way_th
                 device
             })
             .collect();
-        assert!(Device::open_at(&gate, &format!("{transport}deviceId=x&deviceType=client"), &[]).is_err(), "{transport}");
+        assert!(
+            Device::open_at(&gate, &format!("{transport}deviceId=x&deviceType=client"), &[]).is_err(),
+            "{transport}"
+        );
         drop(there);
         assert!(open(9).is_some(), "{transport}");
     }

@@ -51,7 +51,10 @@ fn paired_devices_are_listed_and_taken_back_and_then_gone_at_once() {
     let listed = pair(&gate, &["--list"]);
     assert_eq!(listed["devices"].as_array().unwrap().len(), 1);
     let device = &listed["devices"][0];
-    assert_eq!((&device["name"], &device["paired"], &device["role"]), (&json!("ann-phone"), &json!(true), &json!("approver")));
+    assert_eq!(
+        (&device["name"], &device["paired"], &device["role"]),
+        (&json!("ann-phone"), &json!(true), &json!("approver"))
+    );
     assert!(!listed.to_string().contains(PHONE), "a device's id is its secret");
     let table = gate.cli(&["pair", "--list"]);
     assert!(String::from_utf8_lossy(&table.stdout).contains("ann-phone"));

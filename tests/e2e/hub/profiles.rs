@@ -77,13 +77,17 @@ fn every_profile_has_a_file_that_only_its_owner_reads() {
     use std::os::unix::fs::PermissionsExt as _;
     let gate = Gate::start();
     let shown = file_when(&gate, "default", |_| true);
-    let empty = json!({"security": "allowlist", "ask": "on-miss", "timeoutMs": 60000, "askFallback": "deny", "allowlist": []});
+    let empty =
+        json!({"security": "allowlist", "ask": "on-miss", "timeoutMs": 60000, "askFallback": "deny", "allowlist": []});
     assert_eq!(shown, json!({"execApproval": empty}));
     let mode = std::fs::metadata(path(&gate, "default")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     gate.put_policy("ci", &json!({"version": 1, "security": "deny", "timeoutMs": 5000, "approvers": ["ann"]}));
     let shown = file_when(&gate, "ci", |_| true);
-    assert_eq!((&shown["execApproval"]["security"], &shown["execApproval"]["timeoutMs"]), (&json!("deny"), &json!(5000)));
+    assert_eq!(
+        (&shown["execApproval"]["security"], &shown["execApproval"]["timeoutMs"]),
+        (&json!("deny"), &json!(5000))
+    );
 }
 
 #[test]

@@ -89,7 +89,10 @@ fn long_polling_registers_verifies_shows_and_resolves() {
         _ => (phone.event("receive"), answer),
     };
     assert_eq!(answer["payload"], json!({"requestId": "r1", "ok": true, "payload": {"ok": true}}));
-    assert_eq!((&ending["action"], &ending["payload"]["resolvedBy"]), (&json!("exec-approval-resolved"), &json!("ann")));
+    assert_eq!(
+        (&ending["action"], &ending["payload"]["resolvedBy"]),
+        (&json!("exec-approval-resolved"), &json!("ann"))
+    );
     assert_eq!(gate.get(&agent, &format!("/v1/approvals/{id}")).expect(200)["status"], "denied");
 }
 

@@ -87,12 +87,8 @@ pub fn run(args: &Args, locator: &Locator) -> anyhow::Result<()> {
 }
 
 fn show(made: &Made) -> anyhow::Result<()> {
-    let scanned = Scanned {
-        gateway: &made.gateway,
-        hub_id: &made.hub_id,
-        token: &made.code,
-        expires: made.expires_at_ms,
-    };
+    let scanned =
+        Scanned { gateway: &made.gateway, hub_id: &made.hub_id, token: &made.code, expires: made.expires_at_ms };
     let picture = picture(&serde_json::to_string(&scanned)?, std::io::stdout().is_terminal())?;
     output::write(&picture)?;
     output::line(&made.code)?;

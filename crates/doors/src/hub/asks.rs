@@ -49,7 +49,9 @@ impl Asks {
         new: NewRequest,
     ) -> Result<Arc<Approval>, RpcError> {
         if self.0.lock().open.len() >= MAX_OPEN {
-            return Err(RpcError::unavailable(format!("{MAX_OPEN} requests of this connection are open; wait for some")));
+            return Err(RpcError::unavailable(format!(
+                "{MAX_OPEN} requests of this connection are open; wait for some"
+            )));
         }
         // A task of its own: when the connection drops in the middle, this still comes to its end.
         let asked = tokio::spawn(self.clone().ask(agent.clone(), new)).await;
@@ -91,7 +93,9 @@ async fn close_all(agent: &AgentHandle, open: &[ApprovalId]) {
         match agent.close(*id).await {
             // Answered in the meantime: that stands.
             Ok(_) | Err(GateError::Refused(_)) => {}
-            Err(error) => tracing::warn!(%error, %id, "a request whose agent is gone stays open until its time is over"),
+            Err(error) => {
+                tracing::warn!(%error, %id, "a request whose agent is gone stays open until its time is over")
+            }
         }
     }
 }

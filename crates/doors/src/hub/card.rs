@@ -128,3 +128,86 @@ pub(super) fn is_for(approval: &Approval, name: &str) -> bool {
     };
     by_this_way && approval.terms.approvers.as_ref().is_none_or(|names| names.iter().any(|known| known == name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use countersign_model::{
+        ActionType, AgentWords, ApprovalId, ApprovalTerms, Change, ClientId, Door, Exec, Fallback, KeyId, Request,
+        Requester, Target, TermsAsked, Timestamp, sha256,
+    };
+    use std::sync::Arc;
+
+    fn asked(command: &str, channel: ChannelChoice, approvers: Option<&[&str]>) -> Approval {
+        let requester = Requester {
+            key_id: KeyId::from_random([1; 16]),
+            client_id: ClientId::new("c"),
+            name: "bot".into(),
+            profile: "default".into(),
+            door: Door::Hub,
+        };
+        let exec = Exec { command: command.into(), argv: None, cwd: None, env: Default::default(), binding: None };
+        let request = Request::new(
+            requester,
+            "s1".into(),
+            None,
+            None,
+            Action::Exec(exec),
+            ActionType::exec(),
+            AgentWords::default(),
+            channel,
+            Target::default(),
+            TermsAsked::default(),
+            None,
+        );
+        Approval {
+            id: ApprovalId::from_random([2; 16]),
+            request: Arc::new(request.unwrap()),
+            terms: ApprovalTerms {
+                created_at: Timestamp::from_millis(0),
+                expires_at: Timestamp::from_millis(60_000),
+                policy_hash: sha256(b""),
+                fallback: Fallback::Deny,
+                allow_safe: true,
+                trusted: false,
+                approvers: approvers.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+                prior: None,
+            },
+            outcome: None,
+            consumed_at: None,
+            run: None,
+        }
+    }
+
+    #[test]
+    fn a_card_is_for_those_who_may_answer_it_here() {
+        for (channel, approvers, is_anns) in [
+            (ChannelChoice::Any, None, true),
+            (ChannelChoice::Hub, None, true),
+            (ChannelChoice::Web, None, false),
+            (ChannelChoice::Telegram, None, false),
+            (ChannelChoice::Email, None, false),
+            (ChannelChoice::Hub, Some(&["ann"][..]), true),
+            (ChannelChoice::Hub, Some(&["bob"][..]), false),
+            (ChannelChoice::Any, Some(&[][..]), false),
+        ] {
+            assert_eq!(is_for(&asked("rm x", channel, approvers), "ann"), is_anns, "{channel} {approvers:?}");
+        }
+    }
+
+    #[test]
+    fn a_card_has_the_session_where_the_agent_gave_no_name_and_no_folder_where_there_is_none() {
+        let card = serde_json::to_value(Card::of(&asked("rm -rf /srv", ChannelChoice::Any, None))).unwrap();
+        assert_eq!((&card["agentId"], &card["command"], card.get("cwd")), (&"s1".into(), &"rm -rf /srv".into(), None));
+        assert_eq!((&card["riskLevel"], &card["expiresAtMs"]), (&"dangerous".into(), &60_000.into()));
+    }
+
+    #[test]
+    fn what_nobody_answered_names_nobody_and_is_a_no() {
+        let pending = asked("rm x", ChannelChoice::Any, None);
+        assert_eq!(Ending::of(&pending), None);
+        let change = Change::Expire { at: Timestamp::from_millis(60_000), fallback_allows: true };
+        let ending = Ending::of(&pending.apply(change).unwrap()).unwrap();
+        assert_eq!((ending.decision, ending.resolved_by, ending.reason), ("deny", None, "expired"));
+    }
+}

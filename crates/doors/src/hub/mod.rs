@@ -59,9 +59,10 @@ impl Hub {
 
     /// Its own device id, the same after a restart.
     pub(crate) async fn id(&self) -> Result<Arc<str>, GateError> {
-        let known = self.0.id.get_or_try_init(|| async {
-            Ok::<_, GateError>(handshake::hub_id(self.0.gate.identity().await?).into())
-        });
+        let known = self
+            .0
+            .id
+            .get_or_try_init(|| async { Ok::<_, GateError>(handshake::hub_id(self.0.gate.identity().await?).into()) });
         Ok(known.await?.clone())
     }
 }

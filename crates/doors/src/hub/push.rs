@@ -66,10 +66,7 @@ async fn on_event(hub: &Hub, committed: &Committed) -> Result<(), countersign_ga
     Ok(())
 }
 
-async fn approval_of(
-    hub: &Hub,
-    committed: &Committed,
-) -> Result<Option<Arc<Approval>>, countersign_gate::GateError> {
+async fn approval_of(hub: &Hub, committed: &Committed) -> Result<Option<Arc<Approval>>, countersign_gate::GateError> {
     match (&committed.approval, committed.event.body.approval_id()) {
         (Some(approval), _) => Ok(Some(approval.clone())),
         (None, Some(id)) => hub.0.gate.owner().as_approver().get(id).await.map(Some),

@@ -2,11 +2,11 @@
 
 use countersign_gate::{AgentHandle, ApproverHandle, GateError, ListFilter, NewRequest};
 use countersign_model::{
-    Action, ActionType, AgentWords, Answer, Approval, ApprovalId, Ask, ChannelChoice, Choice, Door, Exec, Security,
-    Status, Target, TermsAsked,
+    Action, ActionType, AgentWords, Answer, Approval, ApprovalId, Ask, ChannelChoice, Choice, Door, Exec, Reason,
+    Security, Status, Target, TermsAsked,
 };
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::card::{Card, Ending, is_for};
@@ -35,16 +35,14 @@ pub(super) async fn call(session: &Session, request: &RpcRequest) -> Option<Outc
         ("resolveExecApproval", Who::Approver(approver)) => resolve(&approver, &params).await,
         ("listExecApprovals", Who::Approver(approver)) => list(&approver, params).await,
         ("closeAgent", Who::Agent(agent)) => close_agent(session, &agent, params).await,
-        ("requestExecApproval", Who::Agent(agent)) => {
-            match ask(session, &agent, params).await {
-                Ok(approval) if approval.status() == Status::Pending => {
-                    answer_later(session, agent, approval.id, request.request_id.clone());
-                    return None;
-                }
-                Ok(approval) => taken(&agent, &approval).await,
-                Err(error) => Err(error),
+        ("requestExecApproval", Who::Agent(agent)) => match ask(session, &agent, params).await {
+            Ok(approval) if approval.status() == Status::Pending => {
+                answer_later(session, agent, approval.id, request.request_id.clone());
+                return None;
             }
-        }
+            Ok(approval) => taken(&agent, &approval).await,
+            Err(error) => Err(error),
+        },
         ("getHubInfo" | "listAgents" | "resolveExecApproval" | "listExecApprovals", Who::Unverified) => {
             Err(RpcError::unauthorized("verify this device first, with the code that `countersign pair` shows"))
         }
@@ -179,8 +177,7 @@ async fn ask(
 ) -> Result<std::sync::Arc<Approval>, RpcError> {
     let asking: Asking = read(params)?;
     let session_id = asking.agent_id.clone().unwrap_or_else(|| session.device.id.clone());
-    let exec =
-        Exec { command: asking.command, argv: None, cwd: asking.cwd, env: Default::default(), binding: None };
+    let exec = Exec { command: asking.command, argv: None, cwd: asking.cwd, env: Default::default(), binding: None };
     let new = NewRequest {
         session_id,
         context_id: None,
@@ -223,31 +220,43 @@ async fn until_ended(agent: &AgentHandle, id: ApprovalId) -> Result<std::sync::A
     }
 }
 
+/// What an agent is told of what it asked.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told {
+    approval_id: String,
+    decision: &'static str,
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    /// What a person allows in its place.
+    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+    replacement: Option<String>,
+}
+
+impl Told {
+    fn of(approval: &Approval) -> Option<Self> {
+        let Ending { approval_id, decision, reason, .. } = Ending::of(approval)?;
+        let answer = approval.outcome.as_ref().and_then(|outcome| outcome.decision.as_ref());
+        let note = answer.and_then(|answer| answer.note.clone());
+        let replacement = answer.and_then(|answer| answer.replacement.clone());
+        // Not what was asked: to an agent that does not look further, this is a no.
+        let decision = if replacement.is_some() { "deny" } else { decision };
+        Some(Self { approval_id, decision, reason, note, replacement })
+    }
+}
+
 /// A yes is used up as it is told: it is for this agent, for this once.
 async fn taken(agent: &AgentHandle, approval: &Approval) -> Outcome {
-    let Some(ending) = Ending::of(approval) else { return Err(RpcError::not_found()) };
-    let denied = |reason: &str| Ok(json!({"approvalId": ending.approval_id, "decision": "deny", "reason": reason}));
-    if approval.status() != Status::Approved {
-        return denied(ending.reason);
-    }
-    if approval.consumed_at.is_none()
+    let mut told = Told::of(approval).ok_or_else(RpcError::not_found)?;
+    if approval.status() == Status::Approved
+        && approval.consumed_at.is_none()
         && let Err(error) = agent.consume(approval.id).await
     {
         tracing::debug!(%error, id = %approval.id, "a yes could not be used");
-        return denied("changed_since_approval");
+        told = Told { decision: "deny", reason: Reason::ChangedSinceApproval.as_str(), replacement: None, ..told };
     }
-    let decision = approval.outcome.as_ref().and_then(|outcome| outcome.decision.as_ref());
-    let mut answer =
-        json!({"approvalId": ending.approval_id, "decision": ending.decision, "reason": ending.reason});
-    if let Some(note) = decision.and_then(|decision| decision.note.as_ref()) {
-        answer["note"] = json!(note);
-    }
-    // Not what was asked: to an agent that does not look further, this is a no.
-    if let Some(replacement) = decision.and_then(|decision| decision.replacement.as_ref()) {
-        answer["decision"] = json!("deny");
-        answer["override"] = json!(replacement);
-    }
-    Ok(answer)
+    serde_json::to_value(told).map_err(|_| RpcError::unavailable("the answer cannot be written"))
 }
 
 #[derive(Debug, Default, Deserialize)]

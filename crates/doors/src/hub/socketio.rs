@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt as _, Limited};
 use serde::Deserialize;
@@ -31,7 +31,7 @@ const QUEUE: usize = 128;
 /// To join after connecting. Until then a connection counts, also one that has gone.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Small, since most connections are idle and there may be many.
-const READ_BUFFER: usize = 2048;
+const READ_BUFFER: usize = 1024;
 
 /// Behind it is nothing: every path that leads here is its own.
 #[derive(Clone)]
@@ -42,6 +42,16 @@ impl std::fmt::Debug for Service {
         f.write_str("Service")
     }
 }
+
+/// What the transport and the handshake read.
+const KEPT: [HeaderName; 6] = [
+    header::CONNECTION,
+    header::UPGRADE,
+    header::SEC_WEBSOCKET_KEY,
+    header::SEC_WEBSOCKET_VERSION,
+    header::CONTENT_TYPE,
+    header::AUTHORIZATION,
+];
 
 /// What may come with the connect packet, where a browser can set no header.
 #[derive(Debug, Default, Deserialize)]
@@ -78,7 +88,7 @@ pub(super) fn service(hub: Hub) -> Service {
         socket.on_fallback(move |Event(event): Event, TryData(data): TryData<Value>, acknowledge: AckSender| {
             // An event without an argument has no data, and needs none.
             let data = data.unwrap_or_default();
-            if sender.try_send(Incoming { event, data, acknowledge }).is_err() {
+            if sender.try_send(Box::new(Incoming { event, data, acknowledge })).is_err() {
                 flooded.notify_one();
             }
             ready(())
@@ -93,7 +103,13 @@ pub(super) fn service(hub: Hub) -> Service {
     Service(service)
 }
 
-async fn serve(hub: Hub, socket: SocketRef, auth: Auth, mut incoming: mpsc::Receiver<Incoming>, gone: Arc<Notify>) {
+async fn serve(
+    hub: Hub,
+    socket: SocketRef,
+    auth: Auth,
+    mut incoming: mpsc::Receiver<Box<Incoming>>,
+    gone: Arc<Notify>,
+) {
     let opened = match Handshake::read(socket.req_parts(), auth.key) {
         // Boxed, as is all that happens now and then: what is not stays with every connection that only waits.
         Ok(handshake) => Box::pin(Session::open(&hub, handshake, Sink::SocketIo(socket.clone()))).await,
@@ -117,7 +133,7 @@ async fn serve(hub: Hub, socket: SocketRef, auth: Auth, mut incoming: mpsc::Rece
     let _ = socket.disconnect();
 }
 
-async fn attend(session: &Session, incoming: &mut mpsc::Receiver<Incoming>, gone: &Notify) {
+async fn attend(session: &Session, incoming: &mut mpsc::Receiver<Box<Incoming>>, gone: &Notify) {
     let mut over = std::pin::pin!(session.over());
     loop {
         let heard = tokio::select! {
@@ -126,7 +142,8 @@ async fn attend(session: &Session, incoming: &mut mpsc::Receiver<Incoming>, gone
             () = gone.notified() => return,
             heard = incoming.recv() => heard,
         };
-        let Some(Incoming { event, data, acknowledge }) = heard else { return };
+        let Some(heard) = heard else { return };
+        let Incoming { event, data, acknowledge } = *heard;
         if let Some(data) = Box::pin(session.hear(&event, data)).await
             && acknowledge.send(&data).is_err()
         {
@@ -137,6 +154,7 @@ async fn attend(session: &Session, incoming: &mut mpsc::Receiver<Incoming>, gone
 
 /// Before it reaches the transport, a body that is posted is there as a whole, in time.
 pub(crate) async fn handle(State(state): State<AppState>, request: Request) -> Response {
+    let request = slim(request);
     let request = match request.method() {
         &Method::POST => match received(request, Duration::from_millis(state.config.body_timeout_ms)).await {
             Ok(request) => request,
@@ -148,6 +166,25 @@ pub(crate) async fn handle(State(state): State<AppState>, request: Request) -> R
         Ok(response) => response.into_response(),
         Err(never) => match never {},
     }
+}
+
+/// The transport keeps the head of the request for as long as the connection lives. It gets a copy of what is needed,
+/// since all of it are slices of the buffer that it was read into.
+fn slim(request: Request) -> Request {
+    let (mut parts, body) = request.into_parts();
+    let mut headers = HeaderMap::with_capacity(KEPT.len());
+    for name in KEPT {
+        for value in parts.headers.get_all(&name) {
+            if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
+                headers.append(name.clone(), copy);
+            }
+        }
+    }
+    parts.headers = headers;
+    if let Ok(copy) = parts.uri.to_string().parse() {
+        parts.uri = copy;
+    }
+    Request::from_parts(parts, body)
 }
 
 async fn received(request: Request, limit: Duration) -> Result<Request, StatusCode> {

@@ -216,9 +216,8 @@ async fn take_over(gate: &Gate, profile: &str, content: &Content, known: &Known)
     let grants = entries::entry_grants(grants, profile);
     let uses = admin.entry_uses(profile).await.map_err(NotTaken::Later)?;
     let was_shown = known.mark.as_ref().map(|mark| mark.grants.as_slice()).unwrap_or_default();
-    let wanted = view
-        .wanted(&policy, &grants, &uses, was_shown)
-        .map_err(|error| NotTaken::Refused(error.to_string()))?;
+    let wanted =
+        view.wanted(&policy, &grants, &uses, was_shown).map_err(|error| NotTaken::Refused(error.to_string()))?;
     if wanted.policy.is_none() && wanted.revoke.is_empty() {
         return Ok(());
     }
