@@ -40,8 +40,8 @@ pub use manager::{
     ToolApprovalManager, ToolApprovalResult,
 };
 pub use protocol::{
-    ApprovalScope, CallTool, Capabilities, Category, Command, ErrorInfo, Event, Head, OutputType, Persistence,
-    Received, Status, Tool, mode_word, parse_mode,
+    ApprovalResume, ApprovalScope, CallTool, Capabilities, Category, Command, ErrorInfo, Event, Head, OutputType,
+    Persistence, Received, SetMode, Status, Tool, ToolApprove, ToolCall, ToolDeny, mode_word, parse_mode,
 };
 pub use scrub::{SCRUBBED, Scrubber, scrub};
 pub use token::{RandomError, ResumeToken};

@@ -2,7 +2,8 @@
 //!
 //! The service knows no protocol and no SQL. It reaches the outside through three ports: `Ledger` (where
 //! everything is written), `Channel` (how people are reached) and `Clock`. Who may do what is enforced by
-//! type: authentication answers a handle, and an agent's handle has no method that decides.
+//! type: authentication answers a handle, and an agent's handle has no method that decides; but a host's beside an
+//! engine, which policy has to allow each time.
 
 mod apply;
 mod channels;
@@ -26,7 +27,10 @@ pub use command::{Command, Done, Idempotency, NewApproval, NewDecision, Refused}
 pub use error::GateError;
 pub use feed::Feed;
 pub use gate::{Gate, GateConfig, Health};
-pub use handles::{AdminHandle, AgentHandle, ApproverHandle, Caller, InboxHandle, NewRequest, NodeHandle, Permit};
+pub use handles::{
+    AdminHandle, AgentHandle, ApproverHandle, Caller, EngineAsk, EngineRights, HostAnswer, InboxHandle, NewRequest,
+    NodeHandle, Permit,
+};
 pub use live::{Follower, Output, OutputStream};
 pub use ports::{
     AuditLine, BoxFuture, Channel, ChannelError, Clock, Committed, GrantFilter, Ledger, LedgerStats, ListFilter,

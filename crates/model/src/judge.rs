@@ -7,7 +7,7 @@ use crate::grant::Grant;
 use crate::id::GrantId;
 use crate::policy::{Flood, Overlay, Policy, StoredPolicy, ToolEffect, ToolRule};
 use crate::request::Request;
-use crate::ruling::{AllowBy, Ask, DenyWhy, Facts, Fallback, Ruling, Security, Terms, rule};
+use crate::ruling::{AllowBy, Ask, DenyWhy, Facts, Fallback, Mode, Ruling, Security, Terms, rule};
 use crate::time::Timestamp;
 
 /// What policy says of one request, with everything a question would need.
@@ -106,6 +106,8 @@ struct Pass {
     terms: Terms,
     denied: bool,
     cover: Option<Cover>,
+    /// As far as policy lets an engine's session go.
+    mode: Option<Mode>,
 }
 
 /// Everything a pass looks at.
@@ -129,12 +131,15 @@ impl<'j> Subject<'j> {
         let terms = Terms {
             security: if opened { Security::Full } else { security },
             ask: if effect == Some(ToolEffect::Ask) { Ask::Always } else { ask },
-            allow_safe: overlay.and_then(|overlay| overlay.allow_safe).unwrap_or(policy.allow_safe),
+            // In an engine's session its host sees every call, the harmless ones too.
+            allow_safe: overlay.and_then(|overlay| overlay.allow_safe).unwrap_or(policy.allow_safe)
+                && request.engine.and_then(|engine| engine.mode).is_none(),
         };
         let listed = (effect == Some(ToolEffect::Allow)).then_some(Cover { by: AllowBy::Allowlist, grant: None });
         Pass {
             terms,
             denied: effect == Some(ToolEffect::Deny) || self.blacklisted() || self.command_denied(overlay),
+            mode: request.engine.and_then(|engine| engine.effective_mode(policy)),
             cover: self.granted().or(listed).or_else(|| self.command_covered(overlay, terms.allow_safe)),
         }
     }
@@ -198,8 +203,8 @@ impl Pass {
                 denied: self.denied,
                 cover: self.cover.map(|cover| cover.by),
                 risk: request.assessment.as_ref().map(|assessment| assessment.risk),
-                mode: None,
-                mode_covers: false,
+                mode: self.mode,
+                mode_covers: request.engine.is_some_and(|engine| engine.mode_covers),
             },
         )
     }
@@ -299,6 +304,34 @@ mod tests {
         assert_eq!(ruling(policy, &request(exec("ls"))), Ruling::Ask);
         assert_eq!(ruling(policy, &request(exec("git status && ls"))), Ruling::Ask);
         assert_eq!(ruling(policy, &request(exec("git push --force"))), Ruling::Ask);
+    }
+
+    #[test]
+    fn an_engines_mode_counts_as_far_as_policy_says() {
+        use crate::engine::EngineTerms;
+        let ruled = |policy: &str, mode: Mode, action: Action, holds_store: bool| {
+            let terms = EngineTerms::of(Some(mode), Some("/w"), &action, holds_store);
+            ruling(policy, &request(action).from_engine(terms))
+        };
+        let edit = || Action::Tool {
+            name: "Edit".into(),
+            category: Some("edit".into()),
+            args: serde_json::json!({"file_path": "a"}),
+        };
+        let plain = r#"{"version":1}"#;
+        // Nothing is allowed for being safe, and nobody but the store's holder goes further than the default.
+        assert_eq!(ruled(plain, Mode::Default, exec("ls"), true), Ruling::Ask);
+        assert_eq!(ruled(plain, Mode::AutoEdit, edit(), true), Ruling::Allow(AllowBy::Mode));
+        assert_eq!(ruled(plain, Mode::AutoEdit, edit(), false), Ruling::Ask);
+        assert_eq!(ruled(plain, Mode::AutoEdit, exec("ls"), true), Ruling::Ask);
+        assert_eq!(ruled(plain, Mode::Force, exec("ls"), true), Ruling::Allow(AllowBy::Full));
+        assert_eq!(ruled(plain, Mode::Force, exec("ls"), false), Ruling::Ask);
+        assert_eq!(ruled(plain, Mode::Force, question(), true), Ruling::Ask);
+        let some = r#"{"version":1,"maxMode":"auto_edit","deny":[{"pattern":"rm **"}]}"#;
+        assert_eq!(ruled(some, Mode::Force, edit(), false), Ruling::Allow(AllowBy::Mode));
+        assert_eq!(ruled(some, Mode::Force, exec("ls"), true), Ruling::Ask);
+        let all = r#"{"version":1,"maxMode":"force","deny":[{"pattern":"rm **"}]}"#;
+        assert_eq!(ruled(all, Mode::Force, exec("rm x"), true), Ruling::Deny(DenyWhy::Rule));
     }
 
     /// Under this policy and this file, trusted or not.

@@ -9,6 +9,7 @@ use thiserror::Error;
 use crate::action::{Action, ActionError, ActionType};
 use crate::binding::Binding;
 use crate::canonical::Digest;
+use crate::engine::EngineTerms;
 use crate::id::{ClientId, KeyId};
 use crate::render::AgentWords;
 use crate::risk::{Assessment, Risk};
@@ -25,6 +26,8 @@ pub enum Door {
     Http,
     /// The same door on the data folder's Unix socket.
     Local,
+    /// An engine or a relay, by either of these.
+    Engine,
 }
 
 impl Door {
@@ -32,6 +35,7 @@ impl Door {
         match self {
             Self::Http => "http",
             Self::Local => "local",
+            Self::Engine => "engine",
         }
     }
 }
@@ -119,6 +123,9 @@ pub struct Request {
     /// What the workspace's own file says of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalTerms>,
+    /// What an engine's session adds to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineTerms>,
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -171,6 +178,7 @@ impl Request {
             target,
             terms,
             terminal: None,
+            engine: None,
         })
     }
 }
@@ -180,6 +188,12 @@ impl Request {
     pub fn in_workspace(self, input: &TerminalInput) -> Self {
         let terminal = self.assessment.as_ref().map(|assessment| TerminalTerms::of(input, assessment, self.binding()));
         Self { terminal, ..self }
+    }
+
+    /// The same, asked by an engine.
+    pub fn from_engine(self, terms: EngineTerms) -> Self {
+        let requester = Requester { door: Door::Engine, ..self.requester };
+        Self { requester, engine: Some(terms), ..self }
     }
 
     /// What a command would find where it runs.

@@ -182,6 +182,7 @@ impl From<Refused> for Problem {
                 };
                 Self { decision: decision.map(DecisionOut::from).map(Box::new), state: Some(state), ..problem }
             }
+            Refused::HostMayNotDecide => Self::new(StatusCode::FORBIDDEN, "host_may_not_decide", message),
             Refused::NotAnApprover(_) => Self::new(StatusCode::FORBIDDEN, "not_an_approver", message),
             Refused::Answer(_) => Self::unprocessable("invalid_answer", message),
             Refused::Grant(_) => Self::unprocessable("grant_refused", message),

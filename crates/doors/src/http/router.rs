@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use super::limits::Limiter;
 use super::metrics::Metrics;
 use super::problem::Problem;
-use super::{approvals, audit, events, grants, guard, health, inbox, keys, openapi, output, policy, trusts};
+use super::{approvals, audit, engine, events, grants, guard, health, inbox, keys, openapi, output, policy, trusts};
 
 /// Who may read the figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,6 +111,8 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
         .route("/v1/approvals/{id}/decision", post(approvals::decide))
         .route("/v1/approvals/{id}/cancel", post(approvals::cancel))
         .route("/v1/approvals/{id}/consume", post(approvals::consume))
+        .route("/v1/approvals/{id}/host-decision", post(engine::decide))
+        .route("/v1/engine", get(engine::rights))
         .route("/v1/events", get(events::stream))
         .route("/v1/inbox/email-reply", post(inbox::email_reply))
         .route("/v1/approvals/{id}/run", post(approvals::ran))

@@ -28,8 +28,12 @@ pub const TIMED_OUT: &str = "approval timed out (no host response)";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolApprovalResult {
     /// `answer`: what a person said to a question.
-    Approved { answer: Option<String> },
-    Denied { reason: String },
+    Approved {
+        answer: Option<String>,
+    },
+    Denied {
+        reason: String,
+    },
 }
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

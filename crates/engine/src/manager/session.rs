@@ -71,8 +71,7 @@ impl Session {
                 Err("a prefix is for tools that run commands".to_owned())
             }
             ApprovalScope::AlwaysPrefix { prefix } => {
-                let entry = Entry::prefix(&prefix).ok_or("the prefix is empty")?;
-                self.entries.push(entry);
+                self.entries.push(Entry::offered_prefix(&prefix)?);
                 Ok(())
             }
         }

@@ -51,7 +51,10 @@ fn always_for_a_command_is_that_command_or_is_refused() {
     for refused in ["bash -c 'ls'", "sudo make", "rm -rf /", "make > log", ""] {
         let manager = ToolApprovalManager::new();
         let _receiver = manager.request_call("c", &bash(refused)).unwrap();
-        assert!(matches!(manager.approve("c", ApprovalScope::Always, None), Err(ApproveError::Refused(_))), "{refused}");
+        assert!(
+            matches!(manager.approve("c", ApprovalScope::Always, None), Err(ApproveError::Refused(_))),
+            "{refused}"
+        );
         assert!(manager.is_pending("c"));
     }
     let _receiver = manager.request_approval("d", Category::Exec, "Bash").unwrap();

@@ -10,7 +10,7 @@ use countersign_model::Mode;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-pub use command::{ApprovalScope, CallTool, Command};
+pub use command::{ApprovalResume, ApprovalScope, CallTool, Command, SetMode, ToolApprove, ToolCall, ToolDeny};
 pub use event::{Capabilities, ErrorInfo, Event, OutputType, Persistence, Received, Status};
 pub use head::Head;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Action, ActionType, AgentWords, Approval, ApprovalId, ChannelChoice, ClientId, Door, Grant, KeyRecord, Request,
-    Requester, RunEnd, Status, Target, TerminalInput, TermsAsked, Timestamp, Trust,
+    Action, ActionType, AgentWords, Approval, ApprovalId, ChannelChoice, ClientId, Door, EngineTerms, Grant, KeyRecord,
+    Mode, Request, Requester, RunEnd, Status, Target, TerminalInput, TermsAsked, Timestamp, Trust,
 };
 
 use super::{
@@ -41,6 +41,16 @@ pub struct NewRequest {
     pub terminal: Option<TerminalInput>,
     /// Takes the permit at once where policy says yes without asking: one commit in place of two.
     pub take: bool,
+    /// Asked by an engine or a relay.
+    pub engine: Option<EngineAsk>,
+}
+
+/// What an engine's session adds to a request.
+#[derive(Clone, Debug, Default)]
+pub struct EngineAsk {
+    pub mode: Option<Mode>,
+    /// Where its tools are confined to.
+    pub workspace: Option<String>,
 }
 
 /// What taking a permit answers.
@@ -53,6 +63,8 @@ pub struct Permit {
 pub struct AgentHandle {
     gate: Gate,
     pub(super) requester: Requester,
+    /// It is in the process that holds the store, so it could write there anyway.
+    pub(super) holds_store: bool,
 }
 
 impl AgentHandle {
@@ -64,7 +76,15 @@ impl AgentHandle {
             profile: key.profile.clone(),
             door,
         };
-        Self { gate, requester }
+        Self { gate, requester, holds_store: false }
+    }
+
+    pub(crate) fn holding_the_store(self) -> Self {
+        Self { holds_store: true, ..self }
+    }
+
+    pub(super) fn inner(&self) -> &Inner {
+        &self.gate.0
     }
 
     pub fn client_id(&self) -> &ClientId {
@@ -74,7 +94,7 @@ impl AgentHandle {
     /// Asks. What comes back is ruled already, or pending; `false` beside it means it had been asked before.
     pub async fn request(&self, new: NewRequest) -> Result<(Arc<Approval>, bool), GateError> {
         let inner = &self.gate.0;
-        check_expiry(new.expires_in_ms)?;
+        check_expiry(new.expires_in_ms, new.engine.is_some())?;
         check_idempotency(new.idempotency.as_ref())?;
         check_channel(inner, new.channel, &new.target)?;
         if let Some(input) = &new.terminal {
@@ -94,6 +114,15 @@ impl AgentHandle {
         )?;
         let request = match &new.terminal {
             Some(input) => request.in_workspace(input),
+            None => request,
+        };
+        let request = match &new.engine {
+            Some(ask) => {
+                let workspace = ask.workspace.as_deref();
+                workspace.map(check_workspace).transpose()?;
+                let terms = EngineTerms::of(ask.mode, workspace, &request.action, self.holds_store);
+                request.from_engine(terms)
+            }
             None => request,
         };
         let command = Command::Create(Box::new(NewApproval {
@@ -188,9 +217,11 @@ impl AgentHandle {
     }
 }
 
-fn check_expiry(expires_in_ms: Option<u64>) -> Result<(), GateError> {
+/// Programs may be quicker than people.
+fn check_expiry(expires_in_ms: Option<u64>, by_program: bool) -> Result<(), GateError> {
+    let least = if by_program { 1 } else { 1000 };
     match expires_in_ms {
-        Some(ms) if !(1000..=MAX_EXPIRES_MS).contains(&ms) => {
+        Some(ms) if !(least..=MAX_EXPIRES_MS).contains(&ms) => {
             Err(GateError::OutOfRange { field: "expires_in_sec", expected: "from 1 to 86400 seconds" })
         }
         Some(_) | None => Ok(()),

@@ -4,6 +4,7 @@
 mod admin;
 mod agent;
 mod approver;
+mod host;
 
 use std::sync::Arc;
 
@@ -14,8 +15,9 @@ use crate::error::GateError;
 use crate::gate::Inner;
 use crate::ports::{GrantFilter, StoreError};
 pub use admin::AdminHandle;
-pub use agent::{AgentHandle, NewRequest, Permit};
+pub use agent::{AgentHandle, EngineAsk, NewRequest, Permit};
 pub use approver::ApproverHandle;
+pub use host::{EngineRights, HostAnswer};
 
 const MAX_PATH_BYTES: usize = 4096;
 

@@ -1,0 +1,16 @@
+//! `countersign engine`: tools behind the gate for any program that speaks lines of JSON. `session` reads and answers,
+//! `calls` carries one call from the question to its result, `tools` does the work, `desk` talks to the gate.
+
+mod calls;
+mod confine;
+mod desk;
+mod out;
+mod own_gate;
+mod session;
+mod tools;
+
+pub use confine::{Confined, workspace};
+pub use desk::{Desk, cancelled_reason, gate_error};
+pub use out::Out;
+pub use own_gate::OwnGate;
+pub use session::{Settings, serve};
