@@ -236,6 +236,14 @@ impl Caller {
         self.gate()?.send(&request.key(self.key.as_ref()))?.json()
     }
 
+    /// The gate in this process, where there is one.
+    pub fn own(&self) -> Option<&Arc<OwnGate>> {
+        match &self.way {
+            Way::Own(gate) => Some(gate),
+            Way::Gate(_) | Way::Store(_) => None,
+        }
+    }
+
     pub fn follow(&self, request: Request) -> Result<Events, client::Error> {
         self.gate()?.follow(&request.key(self.key.as_ref()))
     }

@@ -138,7 +138,7 @@ mod tests {
         let (key, token) = (key(), ResumeToken::from_random([0xab; 16]).to_string());
         for (text, expected) in [
             (format!("a {key} b"), format!("a {SCRUBBED} b")),
-            (format!("{key}"), SCRUBBED.to_owned()),
+            (key.clone(), SCRUBBED.to_owned()),
             (format!("\"{token}\","), format!("\"{SCRUBBED}\",")),
             (format!("ccsk_csk_{key}x"), format!("c{SCRUBBED}")),
             ("csk_short apr-1234 a c ca cs csk".to_owned(), "csk_short apr-1234 a c ca cs csk".to_owned()),
@@ -162,7 +162,7 @@ mod tests {
             out.extend(scrubber.end());
             let out = String::from_utf8(out).unwrap();
             prop_assert_eq!(&out, &scrub(&text));
-            prop_assert!(!out.contains(&key()[..20]), "{}", out);
+            prop_assert!(!out.contains("csk_0a0a0a0a0a"), "{}", out);
         }
     }
 }

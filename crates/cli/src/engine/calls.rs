@@ -12,6 +12,7 @@ use countersign_model::{Action, ApprovalId, Exec};
 use countersign_runner::{Change, Outcome, Running, StartError, Stdio, start};
 use serde_json::json;
 use tokio::sync::oneshot::Receiver;
+use tokio::sync::oneshot::error::RecvError;
 
 use super::desk::{cancelled_reason, overdue};
 use super::session::{Open, Session};
@@ -162,25 +163,29 @@ impl Live {
                 call_id: self.call_id.clone(),
                 resume_token: resume_token.clone(),
                 correlation_id: Some(resume_token.clone()),
-                reason: "a person has to answer".to_owned(),
+                reason: "Tool requires host decision".to_owned(),
                 context: self.tool.description.clone(),
             });
-            events.push(Event::Suspend { reason: "waiting for an answer".to_owned(), resume_token });
+            events.push(Event::Suspend { reason: "awaiting host decision".to_owned(), resume_token });
         }
         self.session.out.send_all(&events);
         let (session, call_id, id) = (Arc::clone(&self.session), self.call_id.clone(), view.approval_id.clone());
-        thread::spawn(move || match session.desk.wait(&view) {
+        self.session.desk.watch(&view, move |ended| match ended {
             Ok(ended) => session.answered(&call_id, ended),
             Err(error) => {
                 let reason = format!("the gate went away: {error:#}");
                 let _ = session.manager.resolve(&call_id, ToolApprovalResult::Denied { reason });
             }
         });
-        thread::spawn(move || self.wait(receiver, &id));
+        // A call that waits is an entry in a table; it gets its thread with its answer.
+        let runtime = self.session.runtime.clone();
+        runtime.spawn(async move {
+            let result = receiver.await;
+            thread::spawn(move || self.after(result, &id));
+        });
     }
 
-    fn wait(self, receiver: Receiver<ToolApprovalResult>, id: &str) {
-        let result = receiver.blocking_recv();
+    fn after(self, result: Result<ToolApprovalResult, RecvError>, id: &str) {
         let view = self.session.calls.lock().get(&self.call_id).and_then(|open| open.view.clone());
         match (result, view) {
             (Ok(ToolApprovalResult::Approved { .. }), Some(view)) => self.go_on(&view),

@@ -2,6 +2,7 @@
 //! goes wrong is never a yes.
 
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use countersign_engine::TIMED_OUT;
@@ -9,6 +10,7 @@ use countersign_model::{Action, Mode, sha256};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::own_gate::OwnGate;
 use crate::asking::{View, create, idempotency_key, read, wait};
 use crate::client::{self, Request, encode};
 use crate::locate::Caller;
@@ -75,10 +77,17 @@ impl Desk {
         Ok(read(&answer, None)?)
     }
 
-    /// How it ended. Only a gate that is gone for good is an error.
-    pub fn wait(&self, view: &View) -> anyhow::Result<View> {
-        let (_, view) = wait(&self.caller, &view.approval_id, overdue(view))?;
-        Ok(view)
+    /// Calls `then` with how it ended. Only a gate that is gone for good is an error. At a gate elsewhere a thread waits
+    /// for it, in this process nobody has to.
+    pub fn watch(&self, view: &View, then: impl FnOnce(anyhow::Result<View>) + Send + 'static) {
+        let (id, until) = (view.approval_id.clone(), overdue(view));
+        match self.caller.own() {
+            Some(own) => watch_own(Arc::clone(own), id, until, Box::new(then)),
+            None => {
+                let caller = Arc::clone(&self.caller);
+                thread::spawn(move || then(wait(&caller, &id, until).map(|(_, view)| view)));
+            }
+        }
     }
 
     pub fn decide(&self, id: &str, body: Value) -> Result<View, client::Error> {
@@ -112,6 +121,20 @@ impl Desk {
         let request = Request::post(format!("/v1/approvals/{}/run", encode(id)), end);
         self.caller.send::<Value>(request.timeout(SHORT)).map(drop)
     }
+}
+
+type Then = Box<dyn FnOnce(anyhow::Result<View>) + Send>;
+
+fn watch_own(own: Arc<OwnGate>, id: String, until: Instant, then: Then) {
+    let request = Request::get(format!("/v1/approvals/{}?wait={LISTEN_SECS}", encode(&id)));
+    let next = Arc::clone(&own);
+    own.send_later(request.timeout(Duration::from_secs(LISTEN_SECS) + SHORT), move |answer| {
+        let view = answer.and_then(|answer| read(&answer.json()?, Some(&id)));
+        match view {
+            Ok(view) if view.status == "pending" && Instant::now() < until => watch_own(next, id, until, then),
+            view => then(view.map_err(Into::into)),
+        }
+    });
 }
 
 /// When even a lost gate is not waited for any longer.

@@ -10,6 +10,7 @@ use axum::http::{Request as HttpRequest, header};
 use countersign_doors::http::{HttpConfig, Listener, Peer, router, serve};
 use countersign_gate::{Gate, GateConfig};
 use http_body_util::BodyExt as _;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
@@ -23,7 +24,8 @@ const UNLIMITED: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub struct OwnGate {
-    runtime: tokio::runtime::Runtime,
+    /// There until it is dropped.
+    runtime: Option<Runtime>,
     router: Router,
     gate: Gate,
     closing: watch::Sender<bool>,
@@ -34,7 +36,7 @@ pub struct OwnGate {
 impl OwnGate {
     pub fn open(data: &Path) -> anyhow::Result<Self> {
         let folder = Folder::take(data)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let config =
             HttpConfig { requests_per_key: UNLIMITED, requests_per_address: UNLIMITED, ..HttpConfig::default() };
         let (closing, closed) = watch::channel(false);
@@ -46,30 +48,40 @@ impl OwnGate {
             tokio::spawn(serve(vec![listener], router.clone(), config, closed));
             anyhow::Ok((gate, router))
         })?;
-        Ok(Self { runtime, router, gate, closing, socket: folder.socket(), _folder: folder })
+        Ok(Self { runtime: Some(runtime), router, gate, closing, socket: folder.socket(), _folder: folder })
     }
 
     pub fn send(&self, request: &Request) -> Result<Response, client::Error> {
-        let malformed = |error: &dyn std::fmt::Display| client::Error::Malformed(format!("no answer: {error}"));
-        let body = request.body.as_ref().map_or_else(Body::empty, |body| Body::from(body.to_string()));
-        let http = HttpRequest::builder()
-            .method(request.method)
-            .uri(&request.path)
-            .header(header::CONTENT_TYPE, "application/json")
-            .extension(Peer::Engine)
-            .body(body)
-            .map_err(|error| malformed(&error))?;
-        let answered = self.runtime.block_on(async {
-            tokio::time::timeout(request.timeout, async {
-                let answer = self.router.clone().oneshot(http).await.map_err(|never| match never {})?;
-                let status = answer.status().as_u16();
-                let body = answer.into_body().collect().await.map_err(|error| malformed(&error))?.to_bytes();
-                Ok(Response { status, headers: Vec::new(), body: body.to_vec() })
-            })
-            .await
-        });
-        answered.unwrap_or_else(|late| Err(malformed(&late)))
+        let closed = || client::Error::Malformed("the gate in this process is closed".to_owned());
+        self.runtime.as_ref().ok_or_else(closed)?.block_on(call(self.router.clone(), request.clone()))
     }
+
+    /// The same without a thread that waits: `then` gets the answer.
+    pub fn send_later(&self, request: Request, then: impl FnOnce(Result<Response, client::Error>) + Send + 'static) {
+        let router = self.router.clone();
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(async move { then(call(router, request).await) });
+        }
+    }
+}
+
+async fn call(router: Router, request: Request) -> Result<Response, client::Error> {
+    let malformed = |error: &dyn std::fmt::Display| client::Error::Malformed(format!("no answer: {error}"));
+    let body = request.body.as_ref().map_or_else(Body::empty, |body| Body::from(body.to_string()));
+    let http = HttpRequest::builder()
+        .method(request.method)
+        .uri(&request.path)
+        .header(header::CONTENT_TYPE, "application/json")
+        .extension(Peer::Engine)
+        .body(body)
+        .map_err(|error| malformed(&error))?;
+    let answered = tokio::time::timeout(request.timeout, async {
+        let answer = router.oneshot(http).await.map_err(|never| match never {})?;
+        let status = answer.status().as_u16();
+        let body = answer.into_body().collect().await.map_err(|error| malformed(&error))?.to_bytes();
+        Ok(Response { status, headers: Vec::new(), body: body.to_vec() })
+    });
+    answered.await.unwrap_or_else(|late| Err(malformed(&late)))
 }
 
 impl Drop for OwnGate {
@@ -78,5 +90,9 @@ impl Drop for OwnGate {
         self.closing.send_replace(true);
         // Others must not find a socket that nobody serves.
         let _ = std::fs::remove_file(&self.socket);
+        // Whoever waits here may be the last to let go, on one of its own threads: those cannot wait for themselves.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }

@@ -29,6 +29,7 @@ const MAX_CALLS: usize = 256;
 /// A host that went away is not kept waiting for: everything is over within two seconds.
 const TO_END: Duration = Duration::from_millis(1_500);
 const AT_LAST: Duration = Duration::from_millis(1_900);
+const TICK: Duration = Duration::from_millis(2);
 
 /// What a session is started with.
 #[derive(Debug)]
@@ -50,6 +51,7 @@ pub struct Session {
     pub inherited: Inherited,
     pub settings: Settings,
     pub calls: Mutex<HashMap<String, Open>>,
+    pub runtime: tokio::runtime::Handle,
     /// What Spawn started, by its process number.
     pub spawned: Mutex<HashMap<u32, Stopper>>,
     /// Calls about which something is still to be told.
@@ -87,6 +89,7 @@ pub fn serve(desk: Desk, workspace: Confined, settings: Settings) -> anyhow::Res
         inherited: Inherited::capture(),
         settings,
         calls: Mutex::default(),
+        runtime: runtime.handle().clone(),
         spawned: Mutex::default(),
         working: AtomicUsize::new(0),
         closing: AtomicBool::new(false),
@@ -287,11 +290,16 @@ impl Session {
         self.closing.store(true, Ordering::SeqCst);
         self.spawned.lock().values().for_each(Stopper::stop);
         self.stop("the host closed its side");
-        let until = Instant::now() + TO_END;
-        while Instant::now() < until && self.working.load(Ordering::SeqCst) > 0 {
-            thread::sleep(Duration::from_millis(2));
-        }
+        self.let_end(TO_END);
         kill_all();
+        self.let_end(AT_LAST - TO_END - TICK);
+    }
+
+    fn let_end(&self, patience: Duration) {
+        let until = Instant::now() + patience;
+        while Instant::now() < until && self.working.load(Ordering::SeqCst) > 0 {
+            thread::sleep(TICK);
+        }
     }
 }
 

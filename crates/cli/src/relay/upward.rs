@@ -167,7 +167,7 @@ impl Relay {
 
     fn wait(self: &Arc<Self>, call_id: String, view: View) {
         let relay = Arc::clone(self);
-        thread::spawn(move || match relay.desk.wait(&view) {
+        let settle = move |ended: anyhow::Result<View>| match ended {
             Ok(ended) => {
                 let by = ended.decision.as_ref().and_then(|decision| decision.by.clone());
                 if let Some(told) = relay.settle(&call_id, &ended) {
@@ -183,7 +183,9 @@ impl Relay {
                     );
                 }
             }
-        });
+        };
+        // Settling writes, so it gets a thread; waiting needs none.
+        self.desk.watch(&view, move |ended| drop(thread::spawn(move || settle(ended))));
     }
 
     /// Tells the engine how the gate decided, unless that was done before.

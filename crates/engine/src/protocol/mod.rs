@@ -51,11 +51,12 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Described by its name and what it is about.
+    /// Described by what it does and what it is about.
     pub fn new(name: &str, args: Value) -> Self {
         let about = ["command", "file_path", "pattern", "question"];
         let about = about.iter().find_map(|field| args.get(field)?.as_str()).unwrap_or_default();
-        let description = if about.is_empty() { name.to_owned() } else { format!("{name}: {about}") };
+        let does = if matches!(name, "Bash" | "Spawn") { "Execute" } else { name };
+        let description = if about.is_empty() { name.to_owned() } else { format!("{does}: {about}") };
         Self { name: name.to_owned(), category: Category::of(name), args, description }
     }
 
