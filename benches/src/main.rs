@@ -9,6 +9,7 @@ mod latency;
 mod load;
 mod local;
 mod memory;
+mod relay;
 mod report;
 mod run;
 mod server;
@@ -43,6 +44,8 @@ enum Verb {
     Shell(shell::Args),
     /// Running a command behind the gate, and starting the binary
     Run(run::Args),
+    /// What the relay adds to a frame, and how much it moves
+    Relay(relay::Args),
     /// All of them, one after the other, each in a process of its own
     #[command(after_help = "Example:\n  bench all > tables.md")]
     All,
@@ -58,7 +61,8 @@ fn main() -> anyhow::Result<()> {
         Verb::History(args) => history::run(&args),
         Verb::Shell(args) => shell::run(&args),
         Verb::Run(args) => run::run(&args),
-        Verb::All => ["load", "memory", "history", "shell", "run"].into_iter().try_for_each(run_alone),
+        Verb::Relay(args) => relay::run(&args),
+        Verb::All => ["load", "memory", "history", "shell", "run", "relay"].into_iter().try_for_each(run_alone),
         Verb::Echo(args) => echo::run(&args),
     }
 }

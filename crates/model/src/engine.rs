@@ -8,7 +8,7 @@ use crate::policy::Policy;
 use crate::ruling::Mode;
 
 /// Fixed when the request is made. What of it counts is policy's to say, each time it is ruled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineTerms {
     /// Absent where another program runs the tools and its mode is its own affair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -18,12 +18,19 @@ pub struct EngineTerms {
     /// Asked by the process that holds the store: its owner's own program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub holds_store: bool,
+    /// The tool that a command would be run by: a rule against the tool is one against the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
 }
 
 impl EngineTerms {
     /// `workspace`: the folder that the tools are confined to, absolute and without links.
     pub fn of(mode: Option<Mode>, workspace: Option<&str>, action: &Action, holds_store: bool) -> Self {
-        Self { mode, mode_covers: mode_covers(workspace, action), holds_store }
+        Self { mode, mode_covers: mode_covers(workspace, action), holds_store, tool: None }
+    }
+
+    pub fn by_tool(self, tool: Option<String>) -> Self {
+        Self { tool, ..self }
     }
 
     /// The mode that counts under this policy: never more than it allows.

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::oneshot::Receiver;
 use tokio::sync::oneshot::error::RecvError;
 
-use super::desk::{cancelled_reason, overdue};
+use super::desk::{By, cancelled_reason, overdue};
 use super::session::{Open, Session};
 use super::tools::{Call, Said, Streams, finish, prepare};
 use crate::asking::View;
@@ -118,7 +118,7 @@ impl Live {
         } else {
             (Some(self.session.manager.mode()), None)
         };
-        let view = match self.session.desk.ask(&self.action, mode, None, again) {
+        let view = match self.session.desk.ask(&self.action, &By { tool: &self.tool.name, words: None }, mode, again) {
             Ok(view) => view,
             Err(error) => return self.cancelled(format!("the gate did not take it: {error:#}")),
         };

@@ -18,6 +18,10 @@ use crate::when;
 
 const SHORT: Duration = Duration::from_secs(5);
 const LISTEN_SECS: u64 = 60;
+/// Whoever listens for a stop learns only by asking again that there is nothing to stop any more.
+const STOP_SECS: u64 = 10;
+/// Of what an engine says about a call; the call itself is shown whole.
+const MAX_TITLE: usize = 512;
 /// Of the time to answer: the gate's own clock decides, this only bounds the waiting for a gate that is gone.
 const SLACK: Duration = Duration::from_secs(2);
 
@@ -28,6 +32,13 @@ pub struct Desk {
     pub ttl_ms: Option<u64>,
     /// Absolute, without links; where the tools are confined to.
     pub workspace: Option<String>,
+}
+
+/// Which tool does it, and what another engine says about it in words of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct By<'b> {
+    pub tool: &'b str,
+    pub words: Option<&'b str>,
 }
 
 /// How far this engine may go by itself.
@@ -43,13 +54,7 @@ impl Desk {
     }
 
     /// Asks once. `again`: a name under which the same question is found again after a restart.
-    pub fn ask(
-        &self,
-        action: &Action,
-        mode: Option<Mode>,
-        title: Option<&str>,
-        again: Option<&str>,
-    ) -> anyhow::Result<View> {
+    pub fn ask(&self, action: &Action, by: &By<'_>, mode: Option<Mode>, again: Option<&str>) -> anyhow::Result<View> {
         let idempotency = again.map_or_else(idempotency_key, |name| {
             format!("engine-{}", sha256(format!("{}\n{name}", self.session).as_bytes()).to_hex())
         });
@@ -57,7 +62,7 @@ impl Desk {
             "session_id": self.session,
             "idempotency_key": idempotency,
             "consume": !matches!(action, Action::Question { .. }),
-            "engine": { "mode": mode, "workspace": self.workspace, "ttl_ms": self.ttl_ms },
+            "engine": { "mode": mode, "workspace": self.workspace, "ttl_ms": self.ttl_ms, "tool": by.tool },
         });
         let fields = match action {
             Action::Exec(exec) => {
@@ -71,7 +76,8 @@ impl Desk {
         };
         if let (Some(body), Value::Object(fields)) = (body.as_object_mut(), fields) {
             body.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
-            body.extend(title.map(|title| ("title".to_owned(), json!(title))));
+            let words = by.words.map(|words| words.chars().take(MAX_TITLE).collect::<String>());
+            body.extend(words.map(|words| ("title".to_owned(), json!(words))));
         }
         let answer = create(&self.caller, &body)?;
         Ok(read(&answer, None)?)
@@ -111,8 +117,8 @@ impl Desk {
 
     /// Who wants the run under it ended, if somebody does within a minute; an error once nothing runs there.
     pub fn stop_asked(&self, id: &str) -> Result<Option<String>, client::Error> {
-        let request = Request::get(format!("/v1/approvals/{}/stop?wait={LISTEN_SECS}", encode(id)));
-        let told: Value = self.caller.send(request.timeout(Duration::from_secs(LISTEN_SECS) + SHORT))?;
+        let request = Request::get(format!("/v1/approvals/{}/stop?wait={STOP_SECS}", encode(id)));
+        let told: Value = self.caller.send(request.timeout(Duration::from_secs(STOP_SECS) + SHORT))?;
         let by = told.get("by").and_then(Value::as_str).unwrap_or("somebody").to_owned();
         Ok((told.get("stop") == Some(&Value::Bool(true))).then_some(by))
     }

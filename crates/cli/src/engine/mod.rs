@@ -10,7 +10,7 @@ mod session;
 mod tools;
 
 pub use confine::{Confined, workspace};
-pub use desk::{Desk, cancelled_reason, gate_error};
+pub use desk::{By, Desk, cancelled_reason, gate_error};
 pub use out::Out;
 pub use own_gate::OwnGate;
 pub use session::{Settings, serve};

@@ -23,6 +23,7 @@ use super::confine::Confined;
 use super::desk::{Desk, Rights, cancelled_reason, gate_error};
 use super::out::Out;
 use crate::asking::View;
+use crate::interrupt;
 
 /// Calls that wait or run at a time.
 const MAX_CALLS: usize = 256;
@@ -95,6 +96,11 @@ pub fn serve(desk: Desk, workspace: Confined, settings: Settings) -> anyhow::Res
         closing: AtomicBool::new(false),
     });
     session.manager.set_mode(session.settings.mode);
+    let ending = Arc::clone(&session);
+    interrupt::on_signal(move |code| {
+        ending.end();
+        std::process::exit(i32::from(code));
+    })?;
     let _in_runtime = runtime.enter();
     // The gate keeps the deadlines; this is for a gate that is gone.
     session.manager.spawn_reaper(DEFAULT_REAP_INTERVAL);

@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::engine::{Desk, Out};
+use crate::interrupt;
 use table::Table;
 
 /// Answers on their way to an engine that does not read just now.
@@ -63,6 +64,22 @@ impl Relay {
     }
 }
 
+impl Relay {
+    /// Nobody answers any more.
+    fn deny_all(&self) {
+        self.table.close();
+        for (call_id, waiting) in self.table.take_all() {
+            let reason = "the relay ended before an answer came".to_owned();
+            let msg_id = waiting.msg_id.clone();
+            self.host.send(&Event::ToolCancelled { msg_id, call_id, reason });
+            // A question that can be taken up again stays where it is.
+            if !(waiting.question && self.settings.named) {
+                self.desk.cancel(&waiting.approval_id);
+            }
+        }
+    }
+}
+
 /// Runs the engine until either side ends. The engine's own exit code.
 pub fn relay(desk: Desk, settings: Settings, engine: &[String]) -> anyhow::Result<u8> {
     let (program, arguments) = engine.split_first().context("there is no engine to run; name one after `--`")?;
@@ -85,6 +102,10 @@ pub fn relay(desk: Desk, settings: Settings, engine: &[String]) -> anyhow::Resul
     let answering = Arc::clone(&relay);
     thread::spawn(move || queued.into_iter().for_each(|line| answering.to_engine(line.as_bytes())));
     let (ended, ends) = mpsc::channel();
+    let on_signal = ended.clone();
+    interrupt::on_signal(move |_| {
+        let _ = on_signal.send(());
+    })?;
     let (up, up_ended) = (Arc::clone(&relay), ended.clone());
     thread::spawn(move || {
         upward::run(&up, stdout);
@@ -97,17 +118,11 @@ pub fn relay(desk: Desk, settings: Settings, engine: &[String]) -> anyhow::Resul
     });
     // Whichever side ends first ends the other.
     let _ = ends.recv();
-    relay.table.close();
-    for (call_id, waiting) in relay.table.take_all() {
-        let reason = "the relay ended before an answer came".to_owned();
-        let msg_id = waiting.msg_id.clone();
-        relay.host.send(&Event::ToolCancelled { msg_id, call_id, reason });
-        // A question that can be taken up again stays where it is.
-        if !(waiting.question && settings.named) {
-            relay.desk.cancel(&waiting.approval_id);
-        }
+    relay.deny_all();
+    // An engine that does not read holds whoever writes to it, and with them the way to it: then it is ended all the same.
+    if let Some(mut engine) = relay.engine.try_lock_for(TICK) {
+        drop(engine.take());
     }
-    drop(relay.engine.lock().take());
     let code = end(&mut child)?;
     // The engine's last words.
     let _ = ends.recv_timeout(Duration::from_millis(200));

@@ -8,17 +8,21 @@ use countersign_engine::{ApprovalResume, ApprovalScope, Category, Event, Receive
 use countersign_model::{Action, ActionType, Exec};
 use memchr::memmem;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Relay;
 use super::pipe::{self, Direction};
 use super::table::{AnswerBy, Waiting};
 use crate::asking::View;
-use crate::engine::cancelled_reason;
+use crate::engine::{By, cancelled_reason};
 
 pub fn run(relay: &Arc<Relay>, engine: impl Read) {
     pipe::run(engine, &mut Upward { relay });
 }
+
+/// The types that are looked at.
+const CONCERNS: [&[u8]; 5] =
+    [b"\"tool_request\"", b"\"tool_running\"", b"\"tool_result\"", b"\"tool_cancelled\"", b"\"approval_required\""];
 
 struct Upward<'r> {
     relay: &'r Arc<Relay>,
@@ -26,13 +30,20 @@ struct Upward<'r> {
 
 impl Direction for Upward<'_> {
     fn concerns(&self, piece: &[u8]) -> bool {
-        memmem::find(piece, b"\"tool_").is_some() || memmem::find(piece, b"\"approval_").is_some()
+        // With both quotes, so that what a tool prints about frames is not taken for one.
+        CONCERNS.iter().any(|word| memmem::find(piece, word).is_some())
     }
 
     fn line(&mut self, line: &[u8]) {
         // What nobody understands passes: it approves nothing, and the host may know better.
         let event = std::str::from_utf8(line).ok().and_then(|text| Event::parse(text).ok());
-        let Some(Received::Event(event)) = event else { return self.pass(line) };
+        let Some(Received::Event(event)) = event else {
+            if let Some(call_id) = unreadable_request(line) {
+                let reason = "the relay could not read what is asked for".to_owned();
+                self.relay.queue(Answer::deny(&call_id, reason));
+            }
+            return self.pass(line);
+        };
         match *event {
             Event::ToolRequest { msg_id, call_id, tool, .. } => self.relay.request(line, msg_id, call_id, &tool),
             Event::ApprovalRequired { call_id, resume_token, reason, context, .. } => {
@@ -61,6 +72,13 @@ impl Direction for Upward<'_> {
     fn too_long(&mut self, _: &[u8]) -> bool {
         true
     }
+}
+
+/// The call of a request that does not have the protocol's form: nobody could approve it, so it need not wait.
+fn unreadable_request(line: &[u8]) -> Option<String> {
+    let value: Value = serde_json::from_slice(line).ok()?;
+    let call_id = value.get("call_id")?.as_str()?;
+    (value.get("type")? == "tool_request").then(|| call_id.to_owned())
 }
 
 /// An answer as the engine reads it.
@@ -96,7 +114,8 @@ impl Relay {
         let again = tool.is_question().then(|| format!("call:{call_id}"));
         let asked = action_of(tool).and_then(|action| {
             let digest = action.digest()?.to_hex();
-            let view = self.desk.ask(&action, None, Some(&tool.description), again.as_deref())?;
+            let by = By { tool: &tool.name, words: Some(&tool.description) };
+            let view = self.desk.ask(&action, &by, None, again.as_deref())?;
             Ok((view, digest))
         });
         let (view, digest) = match asked {
@@ -147,7 +166,9 @@ impl Relay {
         };
         let asked = action.map_err(anyhow::Error::from).and_then(|action| {
             let digest = action.digest()?.to_hex();
-            Ok((self.desk.ask(&action, None, None, Some(&format!("token:{token}")))?, digest))
+            let again = format!("token:{token}");
+            let by = By { tool: "AskUserQuestion", words: Some(reason) };
+            Ok((self.desk.ask(&action, &by, None, Some(&again))?, digest))
         });
         let refuse = |relay: &Self| {
             let resume = ApprovalResume { resume_token: token.to_owned(), approved: false, modifications: None };

@@ -15,7 +15,7 @@ pub use event::{Capabilities, ErrorInfo, Event, OutputType, Persistence, Receive
 pub use head::Head;
 
 /// What kind of thing a tool does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
     /// Only reads.
@@ -26,6 +26,18 @@ pub enum Category {
     Exec,
     /// Of somebody else's making.
     Mcp,
+}
+
+/// A word that nobody knows is somebody else's kind of tool: that is never one that runs without asking.
+impl<'de> Deserialize<'de> for Category {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match String::deserialize(deserializer)?.as_str() {
+            "info" => Self::Info,
+            "edit" => Self::Edit,
+            "exec" => Self::Exec,
+            _ => Self::Mcp,
+        })
+    }
 }
 
 impl Category {

@@ -51,6 +51,8 @@ pub struct EngineAsk {
     pub mode: Option<Mode>,
     /// Where its tools are confined to.
     pub workspace: Option<String>,
+    /// What would run the command.
+    pub tool: Option<String>,
 }
 
 /// What taking a permit answers.
@@ -121,7 +123,7 @@ impl AgentHandle {
                 let workspace = ask.workspace.as_deref();
                 workspace.map(check_workspace).transpose()?;
                 let terms = EngineTerms::of(ask.mode, workspace, &request.action, self.holds_store);
-                request.from_engine(terms)
+                request.from_engine(terms.by_tool(ask.tool.clone()))
             }
             None => request,
         };

@@ -105,6 +105,9 @@ pub(in super::super) struct EngineIn {
     /// Where the engine's tools are confined to, absolute.
     #[schema(max_length = 4096, pattern = "^/")]
     workspace: Option<String>,
+    /// Of a command: the tool that would run it.
+    #[schema(max_length = 128)]
+    tool: Option<String>,
     /// How long a person has, in place of `expires_in_sec`.
     #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 1, maximum = 86400000, default = 300000)]
@@ -167,7 +170,11 @@ impl CreateApproval {
             idempotency,
             terminal,
             take: self.consume,
-            engine: engine.map(|engine| EngineAsk { mode: engine.mode.map(Into::into), workspace: engine.workspace }),
+            engine: engine.map(|engine| EngineAsk {
+                mode: engine.mode.map(Into::into),
+                workspace: engine.workspace,
+                tool: engine.tool,
+            }),
         })
     }
 
