@@ -336,3 +336,29 @@ fn an_agent_loop_in_python_runs_through_the_engine() {
         assert!(text.contains(part), "{part} in {text}");
     }
 }
+
+#[test]
+fn the_example_in_the_documentation_is_true() {
+    let page = include_str!("../../docs/engine.md");
+    let block = |kind: &str| page.split(&format!("```{kind}\n")).nth(1).unwrap().split("```").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let binaries = std::path::Path::new(crate::support::BINARY).parent().unwrap().display().to_string();
+    let path = format!("{binaries}:{}", std::env::var("PATH").unwrap());
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", block("sh")]).current_dir(folder.path()).env("PATH", path);
+    for name in ["COUNTERSIGN_URL", "COUNTERSIGN_DATA", "COUNTERSIGN_KEY", "COUNTERSIGN_SESSION"] {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let plain = |line: &str| {
+        let mut event: Value = serde_json::from_str(line).unwrap();
+        for name in ["version", "session_id", "expires_at_ms"] {
+            event.as_object_mut().unwrap().remove(name);
+        }
+        event
+    };
+    let (said, told): (Vec<Value>, Vec<Value>) =
+        (said.lines().map(plain).collect(), block("json").lines().map(plain).collect());
+    assert_eq!(said, told, "{}", String::from_utf8_lossy(&output.stderr));
+}

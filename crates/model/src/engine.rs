@@ -80,6 +80,11 @@ fn is_inside(workspace: &str, path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::judge;
+    use crate::policy::StoredPolicy;
+    use crate::request::tests::{exec, question, request};
+    use crate::ruling::{AllowBy, DenyWhy, Ruling};
+    use crate::time::Timestamp;
     use serde_json::json;
 
     fn covers(name: &str, args: serde_json::Value) -> bool {
@@ -122,5 +127,47 @@ mod tests {
         let said = Policy { max_mode: Some(Mode::AutoEdit), host_may_decide: Some(false), ..Policy::default() };
         assert_eq!((max_mode(&said, false), max_mode(&said, true)), (Mode::AutoEdit, Mode::AutoEdit));
         assert!(!host_may_decide(&said, true));
+    }
+
+    fn ruling(policy: &str, request: &crate::request::Request) -> Ruling {
+        let stored = StoredPolicy::from_text(policy);
+        assert!(stored.policy.is_ok(), "{policy}: {:?}", stored.policy);
+        judge(&stored, request, &[], false, Timestamp::from_millis(5)).ruling
+    }
+
+    #[test]
+    fn an_engines_mode_counts_as_far_as_policy_says() {
+        let ruled = |policy: &str, mode: Mode, action: Action, holds_store: bool| {
+            let terms = EngineTerms::of(Some(mode), Some("/w"), &action, holds_store);
+            ruling(policy, &request(action).from_engine(terms))
+        };
+        let edit =
+            || Action::Tool { name: "Edit".into(), category: Some("edit".into()), args: json!({"file_path": "a"}) };
+        let plain = r#"{"version":1}"#;
+        // Nothing is allowed for being safe, and nobody but the store's holder goes further than the default.
+        assert_eq!(ruled(plain, Mode::Default, exec("ls"), true), Ruling::Ask);
+        assert_eq!(ruled(plain, Mode::AutoEdit, edit(), true), Ruling::Allow(AllowBy::Mode));
+        assert_eq!(ruled(plain, Mode::AutoEdit, edit(), false), Ruling::Ask);
+        assert_eq!(ruled(plain, Mode::AutoEdit, exec("ls"), true), Ruling::Ask);
+        assert_eq!(ruled(plain, Mode::Force, exec("ls"), true), Ruling::Allow(AllowBy::Full));
+        assert_eq!(ruled(plain, Mode::Force, exec("ls"), false), Ruling::Ask);
+        assert_eq!(ruled(plain, Mode::Force, question(), true), Ruling::Ask);
+        let some = r#"{"version":1,"maxMode":"auto_edit","deny":[{"pattern":"rm **"}]}"#;
+        assert_eq!(ruled(some, Mode::Force, edit(), false), Ruling::Allow(AllowBy::Mode));
+        assert_eq!(ruled(some, Mode::Force, exec("ls"), true), Ruling::Ask);
+        // A rule for the tool that would run a command: it can forbid and ask, and never allow.
+        let by_bash = |policy: &str| {
+            let terms = EngineTerms::of(Some(Mode::Force), None, &exec("make"), true).by_tool(Some("Bash".into()));
+            ruling(policy, &request(exec("make")).from_engine(terms))
+        };
+        for tool in [r#""name":"Bash""#, r#""category":"exec""#] {
+            let rule = |effect: &str, max: &str| {
+                format!(r#"{{"version":1,"maxMode":"{max}","tools":[{{{tool},"effect":"{effect}"}}]}}"#)
+            };
+            assert_eq!(by_bash(&rule("deny", "force")), Ruling::Deny(DenyWhy::Rule));
+            assert_eq!(by_bash(&rule("allow", "default")), Ruling::Ask);
+        }
+        let all = r#"{"version":1,"maxMode":"force","deny":[{"pattern":"rm **"}]}"#;
+        assert_eq!(ruled(all, Mode::Force, exec("rm x"), true), Ruling::Deny(DenyWhy::Rule));
     }
 }

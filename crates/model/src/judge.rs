@@ -312,46 +312,6 @@ mod tests {
         assert_eq!(ruling(policy, &request(exec("git push --force"))), Ruling::Ask);
     }
 
-    #[test]
-    fn an_engines_mode_counts_as_far_as_policy_says() {
-        use crate::engine::EngineTerms;
-        let ruled = |policy: &str, mode: Mode, action: Action, holds_store: bool| {
-            let terms = EngineTerms::of(Some(mode), Some("/w"), &action, holds_store);
-            ruling(policy, &request(action).from_engine(terms))
-        };
-        let edit = || Action::Tool {
-            name: "Edit".into(),
-            category: Some("edit".into()),
-            args: serde_json::json!({"file_path": "a"}),
-        };
-        let plain = r#"{"version":1}"#;
-        // Nothing is allowed for being safe, and nobody but the store's holder goes further than the default.
-        assert_eq!(ruled(plain, Mode::Default, exec("ls"), true), Ruling::Ask);
-        assert_eq!(ruled(plain, Mode::AutoEdit, edit(), true), Ruling::Allow(AllowBy::Mode));
-        assert_eq!(ruled(plain, Mode::AutoEdit, edit(), false), Ruling::Ask);
-        assert_eq!(ruled(plain, Mode::AutoEdit, exec("ls"), true), Ruling::Ask);
-        assert_eq!(ruled(plain, Mode::Force, exec("ls"), true), Ruling::Allow(AllowBy::Full));
-        assert_eq!(ruled(plain, Mode::Force, exec("ls"), false), Ruling::Ask);
-        assert_eq!(ruled(plain, Mode::Force, question(), true), Ruling::Ask);
-        let some = r#"{"version":1,"maxMode":"auto_edit","deny":[{"pattern":"rm **"}]}"#;
-        assert_eq!(ruled(some, Mode::Force, edit(), false), Ruling::Allow(AllowBy::Mode));
-        assert_eq!(ruled(some, Mode::Force, exec("ls"), true), Ruling::Ask);
-        // A rule for the tool that would run a command: it can forbid and ask, and never allow.
-        let by_bash = |policy: &str| {
-            let terms = EngineTerms::of(Some(Mode::Force), None, &exec("make"), true).by_tool(Some("Bash".into()));
-            ruling(policy, &request(exec("make")).from_engine(terms))
-        };
-        for tool in [r#""name":"Bash""#, r#""category":"exec""#] {
-            let rule = |effect: &str, max: &str| {
-                format!(r#"{{"version":1,"maxMode":"{max}","tools":[{{{tool},"effect":"{effect}"}}]}}"#)
-            };
-            assert_eq!(by_bash(&rule("deny", "force")), Ruling::Deny(DenyWhy::Rule));
-            assert_eq!(by_bash(&rule("allow", "default")), Ruling::Ask);
-        }
-        let all = r#"{"version":1,"maxMode":"force","deny":[{"pattern":"rm **"}]}"#;
-        assert_eq!(ruled(all, Mode::Force, exec("rm x"), true), Ruling::Deny(DenyWhy::Rule));
-    }
-
     /// Under this policy and this file, trusted or not.
     fn in_workspace(policy: &str, file: &str, trusted: bool, command: &str) -> Ruling {
         let input = crate::terminal::TerminalInput { workspace: "/w".into(), file: Some(file.as_bytes().to_vec()) };

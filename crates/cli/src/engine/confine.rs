@@ -213,4 +213,41 @@ mod tests {
         assert!(confined.folder_of(Path::new("up/x")).is_err());
         assert!(confined.folder_of(Path::new("sub/new/deep/x")).is_ok());
     }
+
+    #[test]
+    fn threat_16_a_folder_that_is_swapped_all_the_time_never_leads_out() {
+        use std::io::Read as _;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let folder = tempfile::tempdir().unwrap();
+        let (inside, outside) = (folder.path().join("w"), folder.path().join("o"));
+        for place in [inside.join("d"), outside.clone()] {
+            fs::create_dir_all(&place).unwrap();
+        }
+        fs::write(inside.join("d/f"), "mine").unwrap();
+        fs::write(outside.join("f"), "theirs").unwrap();
+        let confined = Confined::open(&inside, None).unwrap();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    fs::rename(inside.join("d"), inside.join("real")).unwrap();
+                    symlink(&outside, inside.join("d")).unwrap();
+                    fs::remove_file(inside.join("d")).unwrap();
+                    fs::rename(inside.join("real"), inside.join("d")).unwrap();
+                }
+            });
+            let mut seen = 0;
+            for _ in 0..5_000 {
+                for links in [Links::Inside, Links::None] {
+                    let Ok(mut file) = confined.file(Path::new("d/f"), links) else { continue };
+                    let mut text = String::new();
+                    file.read_to_string(&mut text).unwrap();
+                    assert_eq!(text, "mine");
+                    seen += 1;
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+            assert!(seen > 0);
+        });
+    }
 }

@@ -1,7 +1,8 @@
 //! `countersign engine`: tools behind the gate for any program that speaks lines of JSON. `session` reads and answers,
-//! `calls` carries one call from the question to its result, `tools` does the work, `desk` talks to the gate.
+//! `calls` carries one call from the question to its result, `commands` runs one, `tools` does the work, `desk` talks to the gate.
 
 mod calls;
+mod commands;
 mod confine;
 mod desk;
 mod out;

@@ -1,6 +1,8 @@
 //! From the host to the engine. Nothing passes that could decide unless the gate lets the host decide: answers are made
 //! anew from what the gate says, and a line that could be read in two ways is no line.
 
+use std::fs::File;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 use countersign_engine::{ApprovalScope, Command, Head, MAX_LINE};
@@ -12,7 +14,12 @@ use super::pipe::{self, Direction};
 use crate::engine::gate_error;
 
 pub fn run(relay: &Arc<Relay>) {
-    pipe::run(std::io::stdin(), &mut Downward { relay });
+    let direction = &mut Downward { relay };
+    // Past the library's own small buffer, where that can be had.
+    match std::io::stdin().as_fd().try_clone_to_owned() {
+        Ok(stdin) => pipe::run(File::from(stdin), direction),
+        Err(_) => pipe::run(std::io::stdin(), direction),
+    }
 }
 
 struct Downward<'r> {

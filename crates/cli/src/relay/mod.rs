@@ -90,6 +90,8 @@ pub fn relay(desk: Desk, settings: Settings, engine: &[String]) -> anyhow::Resul
     }
     let mut child = command.spawn().with_context(|| format!("the engine `{program}` could not be started"))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take().context("the engine has no output")?);
+    // Fewer wake-ups; a system that refuses is only slower.
+    let _ = rustix::pipe::fcntl_setpipe_size(&stdout, pipe::CHUNK);
     let (answers, queued) = mpsc::sync_channel::<String>(ANSWERS);
     let relay = Arc::new(Relay {
         desk,

@@ -4,7 +4,8 @@ use std::io::{self, Read};
 
 use countersign_engine::MAX_LINE;
 
-const CHUNK: usize = 64 * 1024;
+/// Also how much an engine's pipe is asked to hold.
+pub const CHUNK: usize = 256 * 1024;
 
 /// What is done with what comes.
 pub trait Direction {
@@ -20,58 +21,65 @@ pub trait Direction {
 
 /// Until the end of the input. Holds at most one line.
 pub fn run(mut input: impl Read, direction: &mut impl Direction) {
-    let mut held: Vec<u8> = Vec::with_capacity(2 * CHUNK);
     let mut buffer = vec![0; CHUNK];
+    // The beginning of a line whose end has not come, at the buffer's own.
+    let mut held = 0;
     // In the middle of a line that is too long, and whether it passes.
     let mut overlong: Option<bool> = None;
     loop {
-        let count = match input.read(&mut buffer) {
+        if held == buffer.len() {
+            buffer.resize(buffer.len().saturating_mul(2), 0);
+        }
+        let count = match input.read(buffer.get_mut(held..).unwrap_or_default()) {
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => break,
         };
-        let mut piece = buffer.get(..count).unwrap_or_default();
+        let mut filled = held + count;
+        let mut fresh = buffer.get(held..filled).unwrap_or_default();
         if let Some(passes) = overlong {
-            let end = memchr::memchr(b'\n', piece).map(|at| at + 1);
-            let (rest, after) = piece.split_at(end.unwrap_or(piece.len()));
+            let end = memchr::memchr(b'\n', fresh).map(|at| at + 1);
+            let (rest, after) = fresh.split_at(end.unwrap_or(fresh.len()));
             if passes {
                 direction.pass(rest);
             }
             if end.is_some() {
                 overlong = None;
             }
-            piece = after;
+            let (from, left) = (filled - after.len(), after.len());
+            buffer.copy_within(from..filled, 0);
+            (held, filled) = (0, left);
+            fresh = buffer.get(..filled).unwrap_or_default();
         }
-        let Some(last) = memchr::memrchr(b'\n', piece) else {
-            held.extend_from_slice(piece);
-            if held.len() > MAX_LINE {
-                let passes = direction.too_long(&held);
+        match memchr::memrchr(b'\n', fresh) {
+            Some(last) => {
+                let end = held + last + 1;
+                whole_lines(buffer.get(..end).unwrap_or_default(), direction);
+                buffer.copy_within(end..filled, 0);
+                held = filled - end;
+                if held < CHUNK {
+                    // What one long line took is given back.
+                    buffer.truncate(CHUNK);
+                    buffer.shrink_to(CHUNK);
+                }
+            }
+            None if filled > MAX_LINE => {
+                let start = buffer.get(..filled).unwrap_or_default();
+                let passes = direction.too_long(start);
                 if passes {
-                    direction.pass(&held);
+                    direction.pass(start);
                 }
                 overlong = Some(passes);
-                held = Vec::with_capacity(2 * CHUNK);
+                (buffer, held) = (vec![0; CHUNK], 0);
             }
-            continue;
-        };
-        let (lines, rest) = piece.split_at(last + 1);
-        if held.is_empty() {
-            whole_lines(lines, direction);
-        } else {
-            held.extend_from_slice(lines);
-            let lines = std::mem::take(&mut held);
-            whole_lines(&lines, direction);
-            if lines.capacity() <= 4 * CHUNK {
-                held = lines;
-                held.clear();
-            }
+            None => held = filled,
         }
-        held.extend_from_slice(rest);
     }
     // A half line that nobody looked at goes nowhere that looks.
-    if !held.is_empty() && overlong.is_none() && !direction.concerns(&held) {
-        direction.pass(&held);
+    let half = buffer.get(..held).unwrap_or_default();
+    if !half.is_empty() && !direction.concerns(half) {
+        direction.pass(half);
     }
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use countersign_engine::{ApprovalResume, ApprovalScope, Category, Event, Received, Tool, ToolApprove, ToolDeny};
 use countersign_model::{Action, ActionType, Exec};
-use memchr::memmem;
+use memchr::memmem::Finder;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -17,21 +17,21 @@ use crate::asking::View;
 use crate::engine::{By, cancelled_reason};
 
 pub fn run(relay: &Arc<Relay>, engine: impl Read) {
-    pipe::run(engine, &mut Upward { relay });
+    pipe::run(engine, &mut Upward { relay, concerns: CONCERNS.map(Finder::new) });
 }
 
-/// The types that are looked at.
-const CONCERNS: [&[u8]; 5] =
-    [b"\"tool_request\"", b"\"tool_running\"", b"\"tool_result\"", b"\"tool_cancelled\"", b"\"approval_required\""];
+/// The types that are looked at begin so: `tool_request`, `tool_running`, `tool_result`, `tool_cancelled` and
+/// `approval_required`. Not `tool_chunk`, of which there is most.
+const CONCERNS: [&[u8]; 3] = [b"\"tool_r", b"\"tool_ca", b"\"approval_required\""];
 
 struct Upward<'r> {
     relay: &'r Arc<Relay>,
+    concerns: [Finder<'static>; CONCERNS.len()],
 }
 
 impl Direction for Upward<'_> {
     fn concerns(&self, piece: &[u8]) -> bool {
-        // With both quotes, so that what a tool prints about frames is not taken for one.
-        CONCERNS.iter().any(|word| memmem::find(piece, word).is_some())
+        self.concerns.iter().any(|word| word.find(piece).is_some())
     }
 
     fn line(&mut self, line: &[u8]) {

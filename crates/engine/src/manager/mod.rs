@@ -161,6 +161,20 @@ impl ToolApprovalManager {
 
     /// The host says yes. What the scope grants holds for later calls of this session; if no such grant can be made,
     /// the call stays pending. `answer` counts for `AskUserQuestion` and for nothing else.
+    ///
+    /// ```
+    /// use countersign_engine::{ApprovalScope, ApproveError, Tool, ToolApprovalManager};
+    /// use serde_json::json;
+    ///
+    /// let manager = ToolApprovalManager::new();
+    /// let shell = Tool::new("Bash", json!({"command": "bash -c 'make'"}));
+    /// let _answer = manager.request_call("c-1", &shell)?;
+    /// // A shell could run anything, so it is never allowed for good; once it may be.
+    /// let refused = manager.approve("c-1", ApprovalScope::Always, None);
+    /// assert!(matches!(refused, Err(ApproveError::Refused(_))) && manager.is_pending("c-1"));
+    /// manager.approve("c-1", ApprovalScope::Once, None)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn approve(&self, call_id: &str, scope: ApprovalScope, answer: Option<String>) -> Result<(), ApproveError> {
         let mut guard = self.state.lock();
         let state = &mut *guard;
@@ -175,6 +189,21 @@ impl ToolApprovalManager {
     }
 
     /// Ends a call's wait with this result; nothing is granted.
+    ///
+    /// ```
+    /// use countersign_engine::{Category, ToolApprovalManager, ToolApprovalResult};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let manager = ToolApprovalManager::new();
+    /// let answer = manager.request_approval("c-1", Category::Exec, "Bash")?;
+    /// let denied = ToolApprovalResult::Denied { reason: "not today".to_owned() };
+    /// manager.resolve("c-1", denied.clone())?;
+    /// assert_eq!(answer.await?, denied);
+    /// assert!(manager.resolve("c-1", denied).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn resolve(&self, call_id: &str, result: ToolApprovalResult) -> Result<(), NotPending> {
         let pending = self.state.lock().pending.remove(call_id).ok_or_else(|| NotPending(call_id.to_owned()))?;
         let _ = pending.sender.send(result);
@@ -190,6 +219,16 @@ impl ToolApprovalManager {
     }
 
     /// The host has stopped or gone: everything that waits is denied. Answers their ids.
+    ///
+    /// ```
+    /// use countersign_engine::{Category, ToolApprovalManager};
+    ///
+    /// let manager = ToolApprovalManager::new();
+    /// let _answer = manager.request_approval("c-1", Category::Edit, "Write")?;
+    /// assert_eq!(manager.deny_all_pending("stopped"), ["c-1"]);
+    /// assert_eq!(manager.pending_count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn deny_all_pending(&self, reason: &str) -> Vec<String> {
         let all: Vec<(String, Pending)> = self.state.lock().pending.drain().collect();
         let denied = all.into_iter().map(|(call_id, pending)| {
@@ -231,6 +270,21 @@ impl ToolApprovalManager {
 
     /// Keeps deadlines exactly, on the runtime that this is called on. `interval` is how often requesters that went
     /// away are looked for. The task ends with the manager.
+    ///
+    /// ```
+    /// use std::{sync::Arc, time::Duration};
+    /// use countersign_engine::{Category, DEFAULT_REAP_INTERVAL, ToolApprovalManager, ToolApprovalResult};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let manager = Arc::new(ToolApprovalManager::with_ttl(Duration::from_millis(20)));
+    /// let reaper = manager.spawn_reaper(DEFAULT_REAP_INTERVAL);
+    /// let answer = manager.request_approval("c-1", Category::Exec, "Bash")?;
+    /// assert!(matches!(answer.await?, ToolApprovalResult::Denied { .. }));
+    /// # reaper.abort();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn spawn_reaper(self: &Arc<Self>, interval: Duration) -> JoinHandle<()> {
         tokio::spawn(reaper::run(Arc::downgrade(self), interval))
     }
