@@ -28,7 +28,8 @@ pub fn run(mut input: impl Read, direction: &mut impl Direction) {
     let mut overlong: Option<bool> = None;
     loop {
         if held == buffer.len() {
-            buffer.resize(buffer.len().saturating_mul(2), 0);
+            // INVARIANT: with room for one byte more than a line may have, a line that fills it is too long.
+            buffer.resize(buffer.len().saturating_mul(2).min(MAX_LINE + 1), 0);
         }
         let count = match input.read(buffer.get_mut(held..).unwrap_or_default()) {
             Ok(0) => break,

@@ -19,6 +19,7 @@ use crate::ports::GrantFilter;
 /// The longest a caller may want a request open.
 const MAX_EXPIRES_MS: u64 = 86_400_000;
 const MAX_CHANGES: usize = 64;
+const MAX_TOOL_CHARS: usize = 128;
 const MAX_PIECE_BYTES: usize = 64 * 1024;
 const MAX_IDEMPOTENCY_CHARS: usize = 256;
 
@@ -122,6 +123,9 @@ impl AgentHandle {
             Some(ask) => {
                 let workspace = ask.workspace.as_deref();
                 workspace.map(check_workspace).transpose()?;
+                if ask.tool.as_ref().is_some_and(|tool| tool.chars().count() > MAX_TOOL_CHARS) {
+                    return Err(GateError::OutOfRange { field: "engine.tool", expected: "at most 128 characters" });
+                }
                 let terms = EngineTerms::of(ask.mode, workspace, &request.action, self.holds_store);
                 request.from_engine(terms.by_tool(ask.tool.clone()))
             }
