@@ -263,6 +263,32 @@ fn either_sides_end_is_the_others_and_what_waits_is_denied() {
 }
 
 #[test]
+fn an_end_that_the_pipes_do_not_tell_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    // The engine does not read, the host has written more than fits, and goes.
+    let program = "echo '{\"type\":\"ready\"}'; exec sleep 60";
+    let mut host = Host::relay_on(&data, &[], &["sh", "-c", program]);
+    let mut stdin = host.take_stdin();
+    let writer = std::thread::spawn(move || {
+        let line = format!("{{\"type\":\"message\",\"content\":\"{}\"}}\n", "x".repeat(60_000));
+        for _ in 0..3 {
+            std::io::Write::write_all(&mut stdin, line.as_bytes()).unwrap();
+        }
+    });
+    let started = Instant::now();
+    let _ = writer.join();
+    host.child.wait().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+    // The engine is gone, and something it started keeps its output open.
+    let program = "echo '{\"type\":\"ready\"}'; sleep 60 & exit 5";
+    let mut host = Host::relay_on(&data, &[], &["sh", "-c", program]);
+    let started = Instant::now();
+    assert_eq!(host.child.wait().unwrap().code(), Some(5));
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+#[test]
 fn a_suspended_call_survives_the_relay_and_its_answer_finds_it() {
     let place = place(&json!({"version": 1}));
     let token = "apr-0f8fad5b-d9cb-469f-a165-70867728950e";

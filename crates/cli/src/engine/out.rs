@@ -41,6 +41,11 @@ impl Out {
         self.send(&Event::error(code, message, retryable));
     }
 
+    /// Nobody reads any more, as somebody found out.
+    pub fn give_up(&self) {
+        self.gone.store(true, Ordering::SeqCst);
+    }
+
     /// Whether nobody reads any more.
     pub fn is_gone(&self) -> bool {
         self.gone.load(Ordering::SeqCst)

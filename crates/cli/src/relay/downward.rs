@@ -60,6 +60,14 @@ impl Direction for Downward<'_> {
         self.relay.to_engine(bytes);
     }
 
+    fn is_over(&self) -> bool {
+        self.relay.engine.lock().is_none()
+    }
+
+    fn idle(&self, waiting: bool) {
+        self.relay.down.note(waiting);
+    }
+
     fn too_long(&mut self, start: &[u8]) -> bool {
         let start = String::from_utf8_lossy(start.get(..40).unwrap_or(start)).into_owned();
         let message = format!("a line longer than {MAX_LINE} bytes was not passed on; it starts with `{start}`");

@@ -1,7 +1,9 @@
 //! `countersign relay`: stands between a host and an engine. `pipe` moves bytes, `upward` looks at what the engine says,
-//! `downward` at what the host says, `table` knows which calls wait and settles each once.
+//! `downward` at what the host says, `table` knows which calls wait and settles each once, `ends` notices
+//! who is gone.
 
 mod downward;
+mod ends;
 mod pipe;
 mod table;
 mod upward;
@@ -21,6 +23,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::engine::{Desk, Out};
 use crate::interrupt;
+use ends::Motion;
 use table::Table;
 
 /// Answers on their way to an engine that does not read just now.
@@ -49,6 +52,8 @@ struct Relay {
     /// `None` once the engine's input is closed.
     engine: Mutex<Option<ChildStdin>>,
     table: Table,
+    up: Motion,
+    down: Motion,
     /// What the thread that reads the engine answers: it must never wait for the engine to read.
     answers: SyncSender<String>,
 }
@@ -99,11 +104,14 @@ pub fn relay(desk: Desk, settings: Settings, engine: &[String]) -> anyhow::Resul
         host: Out::default(),
         engine: Mutex::new(stdin),
         table: Table::default(),
+        up: Motion::default(),
+        down: Motion::default(),
         answers,
     });
     let answering = Arc::clone(&relay);
     thread::spawn(move || queued.into_iter().for_each(|line| answering.to_engine(line.as_bytes())));
     let (ended, ends) = mpsc::channel();
+    ends::watch(&relay, &child, &ended);
     let on_signal = ended.clone();
     interrupt::on_signal(move |_| {
         let _ = on_signal.send(());
@@ -111,6 +119,7 @@ pub fn relay(desk: Desk, settings: Settings, engine: &[String]) -> anyhow::Resul
     let (up, up_ended) = (Arc::clone(&relay), ended.clone());
     thread::spawn(move || {
         upward::run(&up, stdout);
+        up.up.done();
         let _ = up_ended.send(());
     });
     let down = Arc::clone(&relay);
@@ -126,8 +135,11 @@ pub fn relay(desk: Desk, settings: Settings, engine: &[String]) -> anyhow::Resul
         drop(engine.take());
     }
     let code = end(&mut child)?;
-    // The engine's last words.
-    let _ = ends.recv_timeout(Duration::from_millis(200));
+    // The engine's last words, while the host still takes them.
+    let until = Instant::now() + TO_END;
+    while !relay.host.is_gone() && !relay.up.is_done() && Instant::now() < until {
+        thread::sleep(TICK);
+    }
     Ok(code)
 }
 

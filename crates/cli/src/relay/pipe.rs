@@ -15,6 +15,10 @@ pub trait Direction {
     fn line(&mut self, line: &[u8]);
     /// Whole lines that need no looking at, or a part of one that is too long for it.
     fn pass(&mut self, bytes: &[u8]);
+    /// Whether nothing can be passed on any more.
+    fn is_over(&self) -> bool;
+    /// It waits for more to come, or has it in hand.
+    fn idle(&self, waiting: bool);
     /// Whether a line that is too long to look at may pass; if not it is told, once, by its first bytes.
     fn too_long(&mut self, start: &[u8]) -> bool;
 }
@@ -26,12 +30,15 @@ pub fn run(mut input: impl Read, direction: &mut impl Direction) {
     let mut held = 0;
     // In the middle of a line that is too long, and whether it passes.
     let mut overlong: Option<bool> = None;
-    loop {
+    while !direction.is_over() {
         if held == buffer.len() {
             // INVARIANT: with room for one byte more than a line may have, a line that fills it is too long.
             buffer.resize(buffer.len().saturating_mul(2).min(MAX_LINE + 1), 0);
         }
-        let count = match input.read(buffer.get_mut(held..).unwrap_or_default()) {
+        direction.idle(true);
+        let read = input.read(buffer.get_mut(held..).unwrap_or_default());
+        direction.idle(false);
+        let count = match read {
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -133,6 +140,12 @@ mod tests {
         fn pass(&mut self, bytes: &[u8]) {
             self.passed.extend_from_slice(bytes);
         }
+
+        fn is_over(&self) -> bool {
+            false
+        }
+
+        fn idle(&self, _: bool) {}
 
         fn too_long(&mut self, _: &[u8]) -> bool {
             self.long += 1;

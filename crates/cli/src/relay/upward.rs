@@ -69,6 +69,14 @@ impl Direction for Upward<'_> {
         self.relay.host.write(bytes);
     }
 
+    fn is_over(&self) -> bool {
+        self.relay.host.is_gone()
+    }
+
+    fn idle(&self, waiting: bool) {
+        self.relay.up.note(waiting);
+    }
+
     fn too_long(&mut self, _: &[u8]) -> bool {
         true
     }
