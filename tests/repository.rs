@@ -13,19 +13,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What each crate may depend on, of ours. A crate without the dependency cannot leak.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("countersign-shell", &[]),
     ("countersign-model", &["countersign-shell"]),
     ("countersign-gate", &["countersign-model"]),
     ("countersign-ledger", &["countersign-gate", "countersign-model"]),
     ("countersign-doors", &["countersign-gate", "countersign-model"]),
     ("countersign-channels", &["countersign-gate", "countersign-model"]),
+    ("countersign-engine", &["countersign-model", "countersign-shell"]),
     ("countersign-runner", &["countersign-model", "countersign-shell"]),
     (
         "countersign",
         &[
             "countersign-channels",
             "countersign-doors",
+            "countersign-engine",
             "countersign-gate",
             "countersign-ledger",
             "countersign-model",

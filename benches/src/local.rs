@@ -61,6 +61,7 @@ async fn agent(gate: &Gate, admin: &AdminHandle, profile: &str) -> anyhow::Resul
 pub fn request(lane: usize, number: u64) -> anyhow::Result<NewRequest> {
     let action_type = ActionType::new("http_request").context("the action type")?;
     Ok(NewRequest {
+        engine: None,
         session_id: format!("sess_{lane}"),
         context_id: None,
         alias: None,

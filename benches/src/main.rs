@@ -10,6 +10,7 @@ mod load;
 mod local;
 mod memory;
 mod push;
+mod relay;
 mod report;
 mod run;
 mod server;
@@ -46,6 +47,8 @@ enum Verb {
     Run(run::Args),
     /// How soon a thousand devices of the hub are told, and what ten thousand that only wait cost
     Push(push::Args),
+    /// What the relay adds to a frame, and how much it moves
+    Relay(relay::Args),
     /// All of them, one after the other, each in a process of its own
     #[command(after_help = "Example:\n  bench all > tables.md")]
     All,
@@ -62,7 +65,8 @@ fn main() -> anyhow::Result<()> {
         Verb::Shell(args) => shell::run(&args),
         Verb::Run(args) => run::run(&args),
         Verb::Push(args) => push::run(&args),
-        Verb::All => ["load", "memory", "history", "shell", "run", "push"].into_iter().try_for_each(run_alone),
+        Verb::Relay(args) => relay::run(&args),
+        Verb::All => ["load", "memory", "history", "shell", "run", "push", "relay"].into_iter().try_for_each(run_alone),
         Verb::Echo(args) => echo::run(&args),
     }
 }

@@ -17,6 +17,8 @@ fn routes(id: &str) -> Vec<(&'static str, String, Vec<&'static str>)> {
         ("POST", approval("/cancel"), vec!["agent"]),
         ("POST", approval("/consume"), vec!["agent"]),
         ("POST", approval("/run"), vec!["agent"]),
+        ("POST", approval("/host-decision"), vec!["agent"]),
+        ("GET", "/v1/engine".into(), vec!["agent"]),
         ("GET", approval("/stop"), vec!["agent"]),
         ("POST", approval("/output"), vec!["agent"]),
         ("GET", approval("/output"), approvers.clone()),

@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 pub const MAX_TIMEOUT_SECS: u64 = 86_400;
 
 /// What the agent is told.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct View {
     pub approval_id: String,
     pub status: String,
@@ -36,6 +36,8 @@ pub struct View {
     pub reason: Option<String>,
     #[serde(default)]
     pub expires_at: Option<i64>,
+    #[serde(default)]
+    pub expires_at_ms: Option<i64>,
     #[serde(default)]
     pub decision: Option<Decision>,
     /// Of what may be done.
@@ -49,14 +51,14 @@ pub struct View {
 }
 
 /// What the workspace's file comes to.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Terminal {
     pub command_timeout_sec: u64,
     #[serde(default)]
     pub problems: Vec<Problem>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Problem {
     pub line: usize,
     pub message: String,

@@ -7,12 +7,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
 use serde::de::DeserializeOwned;
 
 use crate::client::{self, Events, Gate, Key, Place, Request};
+use crate::engine::OwnGate;
 use crate::exit::Usage;
 use crate::output;
 use crate::wire_up::Embedded;
@@ -87,6 +89,26 @@ impl Locator {
             (key, _) => key,
         };
         self.caller(key)
+    }
+
+    /// As an engine: at the gate that runs, else in this process on the data folder's own store. Whether it is the
+    /// latter stands beside it.
+    pub fn engine(&self) -> anyhow::Result<(Caller, bool)> {
+        let Some(data) = &self.data else { return Ok((self.agent()?, false)) };
+        if self.probe().is_ok() {
+            return Ok((self.agent()?, false));
+        }
+        match OwnGate::open(data) {
+            Ok(gate) => Ok((Caller { way: Way::Own(Arc::new(gate)), key: None }, true)),
+            // A gate may have started just now and taken the folder.
+            Err(_) if self.probe().is_ok() => Ok((self.agent()?, false)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The data folder, when the gate is this machine's own.
+    pub fn data(&self) -> Option<&Path> {
+        self.data.as_deref()
     }
 
     /// As a person who reads or decides, at a running gate.
@@ -195,6 +217,8 @@ pub struct Caller {
 enum Way {
     Gate(Gate),
     Store(Box<Embedded>),
+    /// A gate in this process that an engine asks.
+    Own(Arc<OwnGate>),
 }
 
 impl Caller {
@@ -204,13 +228,25 @@ impl Caller {
         let response = match &self.way {
             Way::Gate(gate) => gate.send(&request)?,
             Way::Store(embedded) => embedded.call(&request)?,
+            Way::Own(gate) => gate.send(&request)?,
         };
         Ok(response.json()?)
     }
 
     /// As `call`, where only a running gate will do and what went wrong matters to the caller.
     pub fn send<T: DeserializeOwned>(&self, request: Request) -> Result<T, client::Error> {
+        if let Way::Own(gate) = &self.way {
+            return gate.send(&request)?.json();
+        }
         self.gate()?.send(&request.key(self.key.as_ref()))?.json()
+    }
+
+    /// The gate in this process, where there is one.
+    pub fn own(&self) -> Option<&Arc<OwnGate>> {
+        match &self.way {
+            Way::Own(gate) => Some(gate),
+            Way::Gate(_) | Way::Store(_) => None,
+        }
     }
 
     pub fn follow(&self, request: Request) -> Result<Events, client::Error> {
@@ -220,7 +256,9 @@ impl Caller {
     fn gate(&self) -> Result<&Gate, client::Error> {
         match &self.way {
             Way::Gate(gate) => Ok(gate),
-            Way::Store(_) => Err(client::Error::Malformed("a store without a gate cannot be waited on".to_owned())),
+            Way::Store(_) | Way::Own(_) => {
+                Err(client::Error::Malformed("a store without a gate cannot be waited on".to_owned()))
+            }
         }
     }
 }

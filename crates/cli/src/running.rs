@@ -238,7 +238,8 @@ impl Run<'_> {
     }
 }
 
-fn end_of(outcome: &Outcome) -> Value {
+/// How a run ended, as the record has it.
+pub fn end_of(outcome: &Outcome) -> Value {
     let (exit, signal) = match outcome.exit {
         Exit::Code(code) => (Some(code), None),
         Exit::Signal(signal) => (None, Some(signal)),

@@ -121,7 +121,7 @@ async fn reread_rules(gate: Gate, files: Vec<PathBuf>) {
     }
 }
 
-fn listen_on_socket(path: &Path) -> anyhow::Result<UnixListener> {
+pub fn listen_on_socket(path: &Path) -> anyhow::Result<UnixListener> {
     // The lock is ours, so a socket file that is there belongs to nobody.
     let _ = std::fs::remove_file(path);
     let listener = UnixListener::bind(path).with_context(|| {

@@ -141,6 +141,8 @@ pub struct NewDecision {
     pub grant_id: GrantId,
     /// What an override of a command makes of the request, assessed.
     pub replaced: Option<Box<Request>>,
+    /// The key of the engine whose own host answers: then policy has to allow that.
+    pub host: Option<KeyId>,
 }
 
 #[derive(Clone, Debug)]
@@ -182,6 +184,8 @@ pub enum Refused {
     Finished(Arc<Approval>),
     #[error("`{0}` is not among the approvers of this request")]
     NotAnApprover(String),
+    #[error("policy does not let this host answer for its engine; a person has to, or an admin sets `hostMayDecide`")]
+    HostMayNotDecide,
     #[error(transparent)]
     Answer(#[from] AnswerError),
     #[error(transparent)]

@@ -190,6 +190,11 @@ impl Gate {
         AgentHandle::new(self.clone(), &built_in_key("local", Role::Agent), Door::Local)
     }
 
+    /// An engine in the process that holds the data folder, with its host beside it.
+    pub fn local_engine(&self) -> AgentHandle {
+        self.local_agent().holding_the_store()
+    }
+
     /// The process that holds the data folder, acting for whoever owns it: it could write the store anyway.
     pub fn owner(&self) -> AdminHandle {
         AdminHandle::new(ApproverHandle::new(self.clone(), &built_in_key("owner", Role::Admin), Door::Local))

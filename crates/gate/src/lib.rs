@@ -2,7 +2,8 @@
 //!
 //! The service knows no protocol and no SQL. It reaches the outside through three ports: `Ledger` (where
 //! everything is written), `Channel` (how people are reached) and `Clock`. Who may do what is enforced by
-//! type: authentication answers a handle, and an agent's handle has no method that decides.
+//! type: authentication answers a handle, and an agent's handle has no method that decides; but a host's beside an
+//! engine, which policy has to allow each time.
 
 mod apply;
 mod channels;
@@ -28,8 +29,8 @@ pub use error::GateError;
 pub use feed::Feed;
 pub use gate::{Gate, GateConfig, Health};
 pub use handles::{
-    AdminHandle, AgentHandle, ApproverHandle, Caller, ForwardHandle, InboxHandle, NewRequest, NodeHandle, Permit,
-    Standing,
+    AdminHandle, AgentHandle, ApproverHandle, Caller, EngineAsk, EngineRights, ForwardHandle, HostAnswer, InboxHandle,
+    NewRequest, NodeHandle, Permit, Standing,
 };
 pub use live::{Follower, Output, OutputStream};
 pub use pairing::{PAIRING_MS, Pairing, PairingCode};

@@ -28,6 +28,7 @@ async fn gate(store: &Sqlite, clock: &Arc<SimClock>, channels: Vec<Arc<dyn Chann
 
 fn new_request(action: Action, seconds: u64) -> NewRequest {
     NewRequest {
+        engine: None,
         session_id: "s".into(),
         context_id: None,
         alias: None,

@@ -41,6 +41,8 @@ pub struct Answer {
     pub answer: Option<String>,
     /// Adds the command to the workspace's own whitelist.
     pub remember: bool,
+    /// For longer than this once: commands that begin with these words, in place of the narrowest entry.
+    pub prefix: Option<String>,
     /// The digest of an override that was shown with its risk: the person means it.
     pub confirm: Option<Digest>,
     pub terms: GrantTerms,
@@ -83,6 +85,8 @@ pub enum AnswerError {
     OverrideWithDeny,
     #[error("an override is for this once; send it with allow-once")]
     OverrideWithGrant,
+    #[error("`prefix` is for commands, and goes with allow-session or allow-always")]
+    PrefixWithOther,
     #[error("`remember` goes with a plain allow-once")]
     RememberWithOther,
     #[error("`confirm` is for an override; send both, or neither")]
@@ -97,6 +101,7 @@ impl Answer {
             replacement: None,
             answer: None,
             remember: false,
+            prefix: None,
             confirm: None,
             terms: GrantTerms::default(),
         }
@@ -132,6 +137,11 @@ impl Answer {
         } else if self.answer.is_some() {
             return Err(AnswerError::AnswerUnexpected);
         }
+        let lasting = matches!(self.choice, Choice::AllowSession | Choice::AllowAlways);
+        if self.prefix.is_some() && !(lasting && action.kind() == ActionKind::Exec) {
+            return Err(AnswerError::PrefixWithOther);
+        }
+        check_text("prefix", self.prefix.as_deref())?;
         if self.remember && (self.choice != Choice::AllowOnce || self.replacement.is_some()) {
             return Err(AnswerError::RememberWithOther);
         }

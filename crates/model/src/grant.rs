@@ -99,8 +99,8 @@ impl Grant {
             Choice::AllowOnce | Choice::Deny => return Ok(None),
             Choice::AllowActionTypeForSession => (action_type_kind(request)?, true, None),
             Choice::AllowActionType => (action_type_kind(request)?, false, None),
-            Choice::AllowSession => (narrowest_entry(request, allow_safe)?, true, Some(DEFAULT_ENTRY_GRANT_MS)),
-            Choice::AllowAlways => (narrowest_entry(request, allow_safe)?, false, Some(DEFAULT_ENTRY_GRANT_MS)),
+            Choice::AllowSession => (entry(answer, request, allow_safe)?, true, Some(DEFAULT_ENTRY_GRANT_MS)),
+            Choice::AllowAlways => (entry(answer, request, allow_safe)?, false, Some(DEFAULT_ENTRY_GRANT_MS)),
         };
         Ok(Some(Self {
             id,
@@ -214,6 +214,13 @@ fn action_type_kind(request: &Request) -> Result<GrantKind, GrantError> {
         Action::Exec(_) | Action::Custom { .. } => None,
     };
     Ok(GrantKind::ActionType { action_type: request.action_type.clone(), tool })
+}
+
+/// The narrowest entry, or the words that the answer names.
+fn entry(answer: &Answer, request: &Request, allow_safe: bool) -> Result<GrantKind, GrantError> {
+    let Some(prefix) = &answer.prefix else { return narrowest_entry(request, allow_safe) };
+    let entry = Entry::offered_prefix(prefix).map_err(GrantError::Command)?;
+    Ok(GrantKind::Command { entries: vec![entry] })
 }
 
 fn narrowest_entry(request: &Request, allow_safe: bool) -> Result<GrantKind, GrantError> {

@@ -7,8 +7,11 @@ use crate::grant::Grant;
 use crate::id::GrantId;
 use crate::policy::{Flood, Overlay, Policy, StoredPolicy, ToolEffect, ToolRule};
 use crate::request::Request;
-use crate::ruling::{AllowBy, Ask, DenyWhy, Facts, Fallback, Ruling, Security, Terms, rule};
+use crate::ruling::{AllowBy, Ask, DenyWhy, Facts, Fallback, Mode, Ruling, Security, Terms, rule};
 use crate::time::Timestamp;
+
+/// The category of tools that run commands.
+const COMMANDS: &str = "exec";
 
 /// What policy says of one request, with everything a question would need.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,6 +118,8 @@ struct Pass {
     terms: Terms,
     denied: bool,
     cover: Option<Cover>,
+    /// As far as policy lets an engine's session go.
+    mode: Option<Mode>,
 }
 
 /// Everything a pass looks at.
@@ -131,19 +136,22 @@ impl<'j> Subject<'j> {
     fn pass(self, overlay: Option<&'j Overlay>) -> Pass {
         let Self { policy, request, .. } = self;
         let extra_tools = overlay.map(|overlay| overlay.tools.as_slice()).unwrap_or_default();
-        let effect = tool_effect(policy.tools.iter().chain(extra_tools), &request.action);
+        let effect = tool_effect(policy.tools.iter().chain(extra_tools), request);
         let ask = overlay.and_then(|overlay| overlay.ask).unwrap_or(policy.ask);
         let security = overlay.and_then(|overlay| overlay.security).unwrap_or(policy.security);
         let opened = self.confirmation_off() && security != Security::Deny;
         let terms = Terms {
             security: if opened { Security::Full } else { security },
             ask: if effect == Some(ToolEffect::Ask) { Ask::Always } else { ask },
-            allow_safe: overlay.and_then(|overlay| overlay.allow_safe).unwrap_or(policy.allow_safe),
+            // In an engine's session its host sees every call, the harmless ones too.
+            allow_safe: overlay.and_then(|overlay| overlay.allow_safe).unwrap_or(policy.allow_safe)
+                && request.engine.as_ref().and_then(|engine| engine.mode).is_none(),
         };
         let listed = (effect == Some(ToolEffect::Allow)).then_some(Cover { by: AllowBy::Allowlist, grant: None });
         Pass {
             terms,
             denied: effect == Some(ToolEffect::Deny) || self.blacklisted() || self.command_denied(overlay),
+            mode: request.engine.as_ref().and_then(|engine| engine.effective_mode(policy)),
             cover: self.granted().or(listed).or_else(|| self.command_covered(overlay, terms.allow_safe)),
         }
     }
@@ -207,20 +215,23 @@ impl Pass {
                 denied: self.denied,
                 cover: self.cover.map(|cover| cover.by),
                 risk: request.assessment.as_ref().map(|assessment| assessment.risk),
-                mode: None,
-                mode_covers: false,
+                mode: self.mode,
+                mode_covers: request.engine.as_ref().is_some_and(|engine| engine.mode_covers),
             },
         )
     }
 }
 
 /// The strictest effect of all rules that name the tool. An action type counts as a tool's name.
-fn tool_effect<'a>(rules: impl Iterator<Item = &'a ToolRule>, action: &Action) -> Option<ToolEffect> {
-    let (name, category) = match action {
+fn tool_effect<'a>(rules: impl Iterator<Item = &'a ToolRule>, request: &Request) -> Option<ToolEffect> {
+    let (name, category) = match &request.action {
         Action::Tool { name, category, .. } => (name.as_str(), category.as_deref()),
         Action::Custom { action_type, .. } => (action_type.as_str(), None),
-        Action::Exec(_) | Action::Question { .. } => return None,
+        Action::Exec(_) => (request.engine.as_ref()?.tool.as_deref()?, Some(COMMANDS)),
+        Action::Question { .. } => return None,
     };
+    // Allowing a tool that runs commands would allow every command.
+    let counts = |rule: &&ToolRule| rule.effect != ToolEffect::Allow || !matches!(request.action, Action::Exec(_));
     let names_it = |rule: &&ToolRule| {
         rule.name.as_deref() == Some(name) || (category.is_some() && rule.category.as_deref() == category)
     };
@@ -229,7 +240,7 @@ fn tool_effect<'a>(rules: impl Iterator<Item = &'a ToolRule>, action: &Action) -
         ToolEffect::Ask => 1,
         ToolEffect::Deny => 2,
     };
-    rules.filter(names_it).map(|rule| rule.effect).max_by_key(strictness)
+    rules.filter(names_it).filter(counts).map(|rule| rule.effect).max_by_key(strictness)
 }
 
 #[cfg(test)]

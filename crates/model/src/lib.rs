@@ -10,6 +10,7 @@ mod approval;
 mod binding;
 mod canonical;
 mod decision;
+mod engine;
 mod event;
 mod grant;
 mod hindsight;
@@ -36,6 +37,7 @@ pub use approval::{
 pub use binding::{Binding, BoundFile, BoundProgram};
 pub use canonical::{Digest, canonical_bytes, sha256};
 pub use decision::{Answer, AnswerError, Choice, Decision};
+pub use engine::{EngineTerms, host_may_decide, max_mode};
 pub use event::{ChainError, Event, EventBody, EventKind, GENESIS, verify_link};
 pub use grant::{DEFAULT_ENTRY_GRANT_MS, Grant, GrantError, GrantKind, GrantTerms, Scope, entries_to_remember};
 pub use hindsight::Hindsight;

@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::action::{Action, ActionError, ActionType};
 use crate::binding::Binding;
 use crate::canonical::Digest;
+use crate::engine::EngineTerms;
 use crate::id::{ApprovalId, ClientId, KeyId};
 use crate::render::AgentWords;
 use crate::risk::{Assessment, Risk};
@@ -31,6 +32,8 @@ pub enum Door {
     Hub,
     /// Requests, answers and events over a WebSocket.
     Gateway,
+    /// An engine or a relay, by either of these.
+    Engine,
 }
 
 impl Door {
@@ -40,6 +43,7 @@ impl Door {
             Self::Local => "local",
             Self::Hub => "hub",
             Self::Gateway => "gateway",
+            Self::Engine => "engine",
         }
     }
 }
@@ -130,6 +134,9 @@ pub struct Request {
     /// What the workspace's own file says of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalTerms>,
+    /// What an engine's session adds to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineTerms>,
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -190,6 +197,7 @@ impl Request {
             target,
             terms,
             terminal: None,
+            engine: None,
         })
     }
 }
@@ -199,6 +207,12 @@ impl Request {
     pub fn in_workspace(self, input: &TerminalInput) -> Self {
         let terminal = self.assessment.as_ref().map(|assessment| TerminalTerms::of(input, assessment, self.binding()));
         Self { terminal, ..self }
+    }
+
+    /// The same, asked by an engine.
+    pub fn from_engine(self, terms: EngineTerms) -> Self {
+        let requester = Requester { door: Door::Engine, ..self.requester };
+        Self { requester, engine: Some(terms), ..self }
     }
 
     /// What a command would find where it runs.

@@ -39,8 +39,8 @@ pub enum Fallback {
     Full,
 }
 
-/// The engine's modes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The engine's modes. Ordered by how much runs without asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     Default,

@@ -28,3 +28,4 @@ pub use environment::{EnvError, Inherited, check_request_env};
 pub use output::{Captured, Stream};
 pub use running::{Exit, Outcome, Running, Stopper};
 pub use start::{StartError, Stdio, start};
+pub use strays::kill_all;

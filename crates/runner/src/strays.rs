@@ -116,6 +116,15 @@ impl Drop for Family {
     }
 }
 
+/// Ends everything that this process runs, at once: for a process that has to be gone and cannot wait for their ends.
+pub fn kill_all() {
+    let leaders: Vec<i32> = LIVE.lock().iter().copied().collect();
+    for leader in leaders.into_iter().filter_map(Pid::from_raw) {
+        // Whoever started it still keeps its entry.
+        std::mem::ManuallyDrop::new(Family { leader }).signal(Signal::KILL);
+    }
+}
+
 fn processes() -> BTreeMap<i32, Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return BTreeMap::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());

@@ -67,10 +67,16 @@ impl Entry {
     /// A prefix, taken at word boundaries: `cargo test` speaks for `cargo test --lib`, not for `cargo testing`.
     #[must_use]
     pub fn prefix(text: &str) -> Option<Self> {
-        let mut words = text.split([' ', '\t']).filter(|word| !word.is_empty()).map(str::to_owned);
-        let program = program(words.next()?);
-        let tokens = words.collect();
-        Some(Self { program, arguments: Arguments::Tokens { tokens, open: true }, pattern: text.to_owned() })
+        let words: Vec<&str> = text.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
+        let (first, rest) = words.split_first()?;
+        let tokens = rest.iter().map(|word| (*word).to_owned()).collect();
+        // Read again later, it is the same entry.
+        let pattern = format!("{} **", render(&words));
+        Some(Self {
+            program: program((*first).to_owned()),
+            arguments: Arguments::Tokens { tokens, open: true },
+            pattern,
+        })
     }
 
     /// Whether the entry names one argv and no other.

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::assess::Part;
-use crate::entry::{self, Token};
+use crate::assess::{Options, Part, assess};
+use crate::entry::{self, Entry, Token};
 use crate::reason::Risk;
 use crate::unwrap;
+use crate::word::Word;
 
 /// Nobody reads a longer list before saying "always".
 const MAX_ENTRIES: usize = 8;
@@ -65,6 +66,23 @@ pub(crate) fn narrowest<'w, W: IntoIterator<Item = Token<'w>>>(
     }
 }
 
+impl Entry {
+    /// A prefix that a person may be given: one plain command, and no program whose arguments could be anything to run.
+    pub fn offered_prefix(text: &str) -> Result<Self, String> {
+        let assessment = assess(text, &Options::default());
+        let words: Vec<&str> = text.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
+        let [command] = assessment.commands.as_slice() else { return Err("a prefix is one plain command".to_owned()) };
+        let same = command.argv.iter().map(Word::known).eq(words.iter().map(|word| Some(*word)));
+        if !same || !command.via.is_empty() {
+            return Err("a prefix is plain words, without quotes, variables or anything around them".to_owned());
+        }
+        match assessment.record().offer(assessment.risk, false) {
+            Offer::Entries { .. } => Self::prefix(text).ok_or_else(|| "the prefix is empty".to_owned()),
+            Offer::Refused(why) => Err(why),
+        }
+    }
+}
+
 fn argv<'w>(words: impl IntoIterator<Item = Token<'w>>, part: Part) -> Result<Vec<&'w str>, &'static str> {
     if part.exact_only || part.role.carrier || part.role.carried_by.is_some() {
         return Err("it runs another command or inline code");
@@ -119,6 +137,37 @@ mod tests {
         let offer = record.offer(crate::Risk::NeedsReview, false);
         let Offer::Entries { patterns, .. } = offer else { panic!("{offer:?}") };
         assert_eq!(patterns, ["npm ci", "git status"]);
+    }
+
+    #[test]
+    fn a_prefix_is_plain_words_of_a_program_that_runs_nothing_else() {
+        for text in ["cargo ", "cargo test", "git commit", "  npm  run ", "ls"] {
+            let entry = crate::Entry::offered_prefix(text).unwrap_or_else(|why| panic!("{text}: {why}"));
+            assert_eq!(crate::Entry::parse(&entry.pattern).as_ref(), Some(&entry), "{text}");
+        }
+        for text in [
+            "",
+            "  ",
+            ";",
+            "bash",
+            "bash -c ",
+            "sudo ",
+            "env ",
+            "python3 ",
+            "xargs",
+            "cargo; rm",
+            "cargo |",
+            "rm -rf /",
+            "cargo 'a b'",
+            "$X",
+            "cargo $(id)",
+            "X=1 cargo",
+            "cargo > x",
+            "cargo &",
+            "find . -exec",
+        ] {
+            assert!(crate::Entry::offered_prefix(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -95,6 +95,7 @@ pub fn create(number: u64, action: Action, expires_in_ms: u64) -> Command {
 
 pub fn decide(id: ApprovalId, answer: Answer, by: &str, grant: u8) -> Command {
     Command::Decide(Box::new(NewDecision {
+        host: None,
         id,
         answer,
         by: by.to_owned(),

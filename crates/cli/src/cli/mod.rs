@@ -6,6 +6,7 @@ mod assess;
 mod audit;
 mod completions;
 mod deny;
+mod engine;
 mod grants;
 mod history;
 mod import;
@@ -14,6 +15,7 @@ mod node;
 mod pair;
 mod pending;
 mod policy;
+mod relay;
 mod run;
 mod show;
 mod stop;
@@ -74,6 +76,10 @@ enum Verb {
     Untrust(trust::UntrustArgs),
     /// Show, check and change policy
     Policy(policy::Args),
+    /// Run an agent's tools behind the gate, over stdin and stdout
+    Engine(engine::Args),
+    /// Stand between a host and an engine that asks for approval over stdio
+    Relay(relay::Args),
     /// Put another tool's allowlist into a policy
     Import(import::Args),
     /// Make, list and revoke keys
@@ -107,6 +113,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Trust(args) => trust::trust(&args, &locate()?),
         Verb::Untrust(args) => trust::untrust(&args, &locate()?),
         Verb::Policy(args) => policy::run(&args, &flags),
+        Verb::Engine(args) => return engine::run(args, flags),
+        Verb::Relay(args) => return relay::run(args, flags),
         Verb::Import(args) => import::run(&args, &locate()?),
         Verb::Keys(args) => keys::run(&args, &locate()?),
         Verb::Node(args) => node::run(&args, locate()?),

@@ -87,6 +87,7 @@ impl ForwardParams {
             idempotency: None,
             terminal: None,
             take: false,
+            engine: None,
         }
     }
 }

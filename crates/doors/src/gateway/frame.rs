@@ -110,7 +110,9 @@ impl From<Refused> for Failure {
             Refused::Ambiguous(_) => Self::invalid(message).because("APPROVAL_ID_AMBIGUOUS"),
             Refused::Grant(_) => Self::invalid(message).because("APPROVAL_ALLOW_ALWAYS_UNAVAILABLE"),
             Refused::Finished(_) => Self::invalid(message).because("APPROVAL_ALREADY_RESOLVED"),
-            Refused::NotAnApprover(_) | Refused::OtherNode => Self::new(Code::Forbidden, message),
+            Refused::NotAnApprover(_) | Refused::OtherNode | Refused::HostMayNotDecide => {
+                Self::new(Code::Forbidden, message)
+            }
             Refused::StalePolicy(hash) => {
                 let details = json!({ "reason": "BASE_HASH_STALE", "hash": hash.to_hex() });
                 Self::invalid("the document changed since it was read; get it again and repeat the change")

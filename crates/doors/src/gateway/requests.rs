@@ -93,6 +93,7 @@ impl RequestParams {
             idempotency: None,
             terminal: None,
             take: false,
+            engine: None,
         })
     }
 }

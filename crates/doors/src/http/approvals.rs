@@ -243,6 +243,7 @@ impl DecisionIn {
                 replacement: words.replacement,
                 answer: words.answer,
                 remember: words.remember,
+                prefix: None,
                 confirm: digest(words.confirm)?,
                 terms: GrantTerms {
                     expires_in_ms: words

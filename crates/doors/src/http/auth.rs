@@ -20,11 +20,12 @@ impl FromRequestParts<AppState> for Anyone {
         let peer = parts.extensions.get::<Peer>().copied().ok_or_else(Problem::unauthenticated)?;
         let door = match peer {
             Peer::Tcp { .. } => Door::Http,
-            Peer::Local | Peer::Owner => Door::Local,
+            Peer::Local | Peer::Owner | Peer::Engine => Door::Local,
         };
         let caller = match (bearer(&parts.headers)?, peer) {
             (Some(key), _) => state.gate.authenticate(&key, door)?,
             (None, Peer::Local) => Caller::Agent(state.gate.local_agent()),
+            (None, Peer::Engine) => Caller::Agent(state.gate.local_engine()),
             (None, Peer::Owner) => Caller::Admin(state.gate.owner()),
             (None, Peer::Tcp { .. }) => return Err(Problem::unauthenticated()),
         };

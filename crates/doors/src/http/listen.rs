@@ -50,6 +50,8 @@ pub enum Peer {
     Local,
     /// In this very process, which holds the data folder. No connection ever has it.
     Owner,
+    /// The engine in this very process, which holds the data folder. No connection ever has it either.
+    Engine,
 }
 
 /// One of the connections that may be open at a time, for as long as it is held.

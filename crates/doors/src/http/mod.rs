@@ -4,6 +4,7 @@ mod approvals;
 mod audit;
 mod auth;
 mod body;
+mod engine;
 mod events;
 mod grants;
 mod guard;

@@ -7,7 +7,7 @@ use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, Modify, OpenApi, ToSchema as _};
 
 use super::problem::ErrorBody;
-use super::{approvals, audit, events, grants, health, inbox, keys, offers, output, pairings, policy, trusts};
+use super::{approvals, audit, engine, events, grants, health, inbox, keys, offers, output, pairings, policy, trusts};
 
 /// What any route may answer instead.
 pub(super) struct CommonErrors;
@@ -42,6 +42,7 @@ impl IntoResponses for CommonErrors {
     ),
     paths(
         approvals::create, approvals::get, approvals::list, approvals::decide, approvals::cancel, approvals::consume, approvals::ran, approvals::stop, approvals::stop_asked, offers::get,
+        engine::rights, engine::decide,
         output::print, output::follow,
         events::stream, inbox::email_reply,
         grants::list, grants::revoke, grants::allow_rules, grants::revoke_rule, grants::session_allows, grants::revoke_session_allow,

@@ -194,6 +194,7 @@ impl From<Refused> for Problem {
             }
             Refused::Ambiguous(_) | Refused::AliasPending => Self::unprocessable("invalid_field", message),
             Refused::OtherNode => Self::new(StatusCode::FORBIDDEN, "other_node", message),
+            Refused::HostMayNotDecide => Self::new(StatusCode::FORBIDDEN, "host_may_not_decide", message),
             Refused::NotAnApprover(_) => Self::new(StatusCode::FORBIDDEN, "not_an_approver", message),
             Refused::Answer(_) => Self::unprocessable("invalid_answer", message),
             Refused::Grant(_) => Self::unprocessable("grant_refused", message),

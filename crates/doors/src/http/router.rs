@@ -17,7 +17,8 @@ use super::limits::Limiter;
 use super::metrics::Metrics;
 use super::problem::Problem;
 use super::{
-    approvals, audit, events, grants, guard, health, inbox, keys, offers, openapi, output, pairings, policy, trusts,
+    approvals, audit, engine, events, grants, guard, health, inbox, keys, offers, openapi, output, pairings, policy,
+    trusts,
 };
 use crate::gateway::{self, Gateway};
 use crate::hub::{Hub, plain, socketio};
@@ -126,6 +127,8 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
         .route("/v1/approvals/{id}/decision", post(approvals::decide))
         .route("/v1/approvals/{id}/cancel", post(approvals::cancel))
         .route("/v1/approvals/{id}/consume", post(approvals::consume))
+        .route("/v1/approvals/{id}/host-decision", post(engine::decide))
+        .route("/v1/engine", get(engine::rights))
         .route("/v1/events", get(events::stream))
         .route("/v1/inbox/email-reply", post(inbox::email_reply))
         .route("/v1/approvals/{id}/offer", get(offers::get))

@@ -193,6 +193,7 @@ async fn ask(
         idempotency: None,
         terminal: None,
         take: true,
+        engine: None,
     };
     session.asks.request(agent, new).await
 }

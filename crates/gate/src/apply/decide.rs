@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Action, Answer, Approval, Change, Choice, Decision, Digest, EventBody, Grant, GrantError, Request, Ruling,
+    Action, Answer, Approval, Change, Choice, Decision, Digest, EventBody, Grant, GrantError, KeyId, Request, Ruling,
     Timestamp, entries_to_remember, sha256, with_whitelisted,
 };
 
@@ -15,6 +15,11 @@ use crate::ports::{StoreError, Tx};
 pub(super) async fn decide<T: Tx>(tx: &mut T, new: &NewDecision) -> Applied {
     let now = tx.now();
     let Some(approval) = tx.approval(new.id).await? else { return Ok(Err(Refused::NotFound)) };
+    if let Some(client) = new.host
+        && let Some(refused) = check_host(tx, &approval, client).await?
+    {
+        return Ok(Err(refused));
+    }
     if approval.outcome.is_some() {
         return Ok(Err(Refused::Finished(Arc::new(approval))));
     }
@@ -80,6 +85,19 @@ pub(super) async fn decide<T: Tx>(tx: &mut T, new: &NewDecision) -> Applied {
         tx.append(made, Some(ended.clone()));
     }
     Ok(Ok(Done::Changed(ended)))
+}
+
+/// A host answers for its own engine alone, and only while policy says that it may.
+async fn check_host<T: Tx>(tx: &mut T, approval: &Approval, client: KeyId) -> Result<Option<Refused>, StoreError> {
+    if approval.request.requester.key_id != client {
+        return Ok(Some(Refused::NotFound));
+    }
+    let stored = tx.policy(&approval.request.requester.profile).await?;
+    let may = match (&approval.request.engine, &stored.policy) {
+        (Some(engine), Ok(policy)) => engine.host_may_decide(policy),
+        (Some(_), Err(_)) | (None, _) => false,
+    };
+    Ok((!may).then_some(Refused::HostMayNotDecide))
 }
 
 /// What a yes adds to a workspace's file, and the text that is trusted from then on.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Action, ActionType, AgentWords, Approval, ApprovalId, ChannelChoice, ClientId, Door, Grant, KeyId, KeyRecord,
-    Request, Requester, RunEnd, Status, Target, TerminalInput, TermsAsked, Timestamp, Trust,
+    Action, ActionType, AgentWords, Approval, ApprovalId, ChannelChoice, ClientId, Door, EngineTerms, Grant, KeyId,
+    KeyRecord, Mode, Request, Requester, RunEnd, Status, Target, TerminalInput, TermsAsked, Timestamp, Trust,
 };
 
 use super::{
@@ -19,6 +19,7 @@ use crate::ports::GrantFilter;
 /// The longest a caller may want a request open.
 const MAX_EXPIRES_MS: u64 = 86_400_000;
 const MAX_CHANGES: usize = 64;
+const MAX_TOOL_CHARS: usize = 128;
 const MAX_PIECE_BYTES: usize = 64 * 1024;
 const MAX_IDEMPOTENCY_CHARS: usize = 256;
 
@@ -43,6 +44,18 @@ pub struct NewRequest {
     pub terminal: Option<TerminalInput>,
     /// Takes the permit at once where policy says yes without asking: one commit in place of two.
     pub take: bool,
+    /// Asked by an engine or a relay.
+    pub engine: Option<EngineAsk>,
+}
+
+/// What an engine's session adds to a request.
+#[derive(Clone, Debug, Default)]
+pub struct EngineAsk {
+    pub mode: Option<Mode>,
+    /// Where its tools are confined to.
+    pub workspace: Option<String>,
+    /// What would run the command.
+    pub tool: Option<String>,
 }
 
 /// What taking a permit answers.
@@ -55,6 +68,8 @@ pub struct Permit {
 pub struct AgentHandle {
     gate: Gate,
     pub(super) requester: Requester,
+    /// It is in the process that holds the store, so it could write there anyway.
+    pub(super) holds_store: bool,
 }
 
 impl AgentHandle {
@@ -70,7 +85,15 @@ impl AgentHandle {
     }
 
     pub(super) fn of(gate: Gate, requester: Requester) -> Self {
-        Self { gate, requester }
+        Self { gate, requester, holds_store: false }
+    }
+
+    pub(crate) fn holding_the_store(self) -> Self {
+        Self { holds_store: true, ..self }
+    }
+
+    pub(super) fn inner(&self) -> &Inner {
+        &self.gate.0
     }
 
     pub fn client_id(&self) -> &ClientId {
@@ -110,6 +133,18 @@ impl AgentHandle {
         )?;
         let request = match &new.terminal {
             Some(input) => request.in_workspace(input),
+            None => request,
+        };
+        let request = match &new.engine {
+            Some(ask) => {
+                let workspace = ask.workspace.as_deref();
+                workspace.map(check_workspace).transpose()?;
+                if ask.tool.as_ref().is_some_and(|tool| tool.chars().count() > MAX_TOOL_CHARS) {
+                    return Err(GateError::OutOfRange { field: "engine.tool", expected: "at most 128 characters" });
+                }
+                let terms = EngineTerms::of(ask.mode, workspace, &request.action, self.holds_store);
+                request.from_engine(terms.by_tool(ask.tool.clone()))
+            }
             None => request,
         };
         let command = Command::Create(Box::new(NewApproval {

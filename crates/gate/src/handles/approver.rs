@@ -76,6 +76,7 @@ impl ApproverHandle {
             by: self.name.clone(),
             via: self.door.as_str().to_owned(),
             grant_id: new_grant_id()?,
+            host: None,
         }));
         changed(self.gate.0.submit(command).await?)
     }

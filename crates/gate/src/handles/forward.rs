@@ -90,6 +90,7 @@ impl ForwardHandle {
             by: format!("{by}@{}", self.upstream),
             via: VIA.to_owned(),
             grant_id: new_grant_id()?,
+            host: None,
             replaced: replaced.map(Box::new),
         }));
         inner.submit(command).await.map(|_| ())

@@ -6,6 +6,7 @@ mod agent;
 mod approver;
 mod find;
 mod forward;
+mod host;
 mod node;
 mod standing;
 
@@ -18,10 +19,11 @@ use crate::error::GateError;
 use crate::gate::Inner;
 use crate::ports::{GrantFilter, StoreError};
 pub use admin::AdminHandle;
-pub use agent::{AgentHandle, NewRequest, Permit};
+pub use agent::{AgentHandle, EngineAsk, NewRequest, Permit};
 pub use approver::ApproverHandle;
 use find::find;
 pub use forward::ForwardHandle;
+pub use host::{EngineRights, HostAnswer};
 pub use node::NodeHandle;
 pub use standing::Standing;
 

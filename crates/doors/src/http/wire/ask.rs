@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use countersign_gate::{Idempotency, NewRequest};
+use countersign_gate::{EngineAsk, Idempotency, NewRequest};
 use countersign_model::{
     Action, ActionType, AgentWords, Ask, Binding, ChannelChoice, Exec, Security, Target, TerminalInput, TermsAsked,
     canonical_bytes, sha256,
@@ -12,11 +12,14 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::http::body::{Object, whole_number};
+use crate::http::engine::ModeWord;
 use crate::http::problem::Problem;
 use crate::words::{WordsError, exec_of_words};
 
 /// How long a request is open when neither it nor policy says.
 const DEFAULT_EXPIRES_MS: u64 = 600_000;
+/// The same, asked by an engine.
+const ENGINE_EXPIRES_MS: u64 = 300_000;
 
 /// What an agent wants to do. Give `command` (or `argv`), `tool`, `question`, or `action_type` with `title` and
 /// `preview`. Unknown fields are ignored.
@@ -80,6 +83,9 @@ pub(in super::super) struct CreateApproval {
     /// Takes the permit at once where policy says yes without asking a person: the caller acts now.
     #[serde(default)]
     consume: bool,
+    /// Asked by an engine, or by a relay before one.
+    #[schema(value_type = Option<EngineIn>)]
+    engine: Option<Object<EngineIn>>,
     /// Holds the answer up to this many seconds while it is pending; at most 60 count.
     #[serde(default, deserialize_with = "whole_number")]
     #[schema(minimum = 0, maximum = 86400)]
@@ -90,6 +96,23 @@ pub(in super::super) struct CreateApproval {
 pub(in super::super) struct TargetIn {
     tg_chat_id: Option<String>,
     email_to: Option<String>,
+}
+
+/// What an engine's session adds to a request.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub(in super::super) struct EngineIn {
+    /// The session's mode; it counts as far as the profile's `maxMode` lets it, and with one safe commands ask too.
+    mode: Option<ModeWord>,
+    /// Where the engine's tools are confined to, absolute.
+    #[schema(max_length = 4096, pattern = "^/")]
+    workspace: Option<String>,
+    /// Of a command: the tool that would run it.
+    #[schema(max_length = 128)]
+    tool: Option<String>,
+    /// How long a person has, in place of `expires_in_sec`.
+    #[serde(default, deserialize_with = "whole_number")]
+    #[schema(minimum = 1, maximum = 86400000, default = 300000)]
+    ttl_ms: Option<u64>,
 }
 
 /// For the documentation: the model's own words.
@@ -130,6 +153,9 @@ impl CreateApproval {
         };
         let Object(target) = self.target.unwrap_or_default();
         let file = self.terminal_file.map(String::into_bytes);
+        let engine = self.engine.map(|Object(engine)| engine);
+        let ttl_ms = engine.as_ref().and_then(|engine| engine.ttl_ms);
+        let default_ms = if engine.is_some() { ENGINE_EXPIRES_MS } else { DEFAULT_EXPIRES_MS };
         let terminal = self.workspace.map(|workspace| TerminalInput { workspace, file });
         Ok(NewRequest {
             session_id: self.session_id,
@@ -146,11 +172,16 @@ impl CreateApproval {
             channel: self.channel.unwrap_or_default(),
             target: Target { tg_chat_id: target.tg_chat_id, email_to: target.email_to },
             terms: TermsAsked { security: self.security, ask: ask_word },
-            expires_in_ms: self.expires_in_sec.map(|seconds| seconds.saturating_mul(1000)),
-            default_ms: DEFAULT_EXPIRES_MS,
+            expires_in_ms: ttl_ms.or(self.expires_in_sec.map(|seconds| seconds.saturating_mul(1000))),
+            default_ms,
             idempotency,
             terminal,
             take: self.consume,
+            engine: engine.map(|engine| EngineAsk {
+                mode: engine.mode.map(Into::into),
+                workspace: engine.workspace,
+                tool: engine.tool,
+            }),
         })
     }
 

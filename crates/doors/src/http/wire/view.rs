@@ -65,6 +65,9 @@ pub(in super::super) struct AgentView {
     /// Unix seconds; while pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<i64>,
+    /// The same in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at_ms: Option<i64>,
     /// Absent while pending; null when nobody answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DecisionOut>)]
@@ -115,6 +118,7 @@ impl AgentView {
             auto: outcome.is_some_and(Outcome::is_automatic),
             reason: outcome.map(|outcome| outcome.reason.as_str().to_owned()),
             expires_at: outcome.is_none().then(|| approval.terms.expires_at.as_secs_ceil()),
+            expires_at_ms: outcome.is_none().then(|| approval.terms.expires_at.as_millis()),
             decision: outcome.map(|outcome| outcome.decision.as_ref().map(DecisionOut::from)),
             session_id: request.session_id.clone(),
             action_type: request.action_type.to_string(),
