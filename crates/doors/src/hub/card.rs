@@ -1,7 +1,9 @@
 //! What a device is told of an approval: only what the one renderer would show a person.
 
-use countersign_model::{Action, Approval, ChannelChoice, Code, Showing, Status, showing};
+use countersign_model::{Action, Approval, ChannelChoice, Showing, showing};
 use serde::Serialize;
+
+use crate::words::{DENY, decision_word};
 
 /// A question to people, as `exec-approval-request` and `listExecApprovals` have it.
 #[derive(Debug, PartialEq, Serialize)]
@@ -98,25 +100,13 @@ impl Ending {
     /// Nothing while it is pending.
     pub(super) fn of(approval: &Approval) -> Option<Self> {
         let outcome = approval.outcome.as_ref()?;
-        let code = outcome.decision.as_ref().map(|decision| decision.code);
         Some(Self {
             approval_id: approval.id.to_string(),
-            decision: match outcome.status {
-                Status::Approved => word_of_yes(code),
-                Status::Pending | Status::Denied | Status::Expired | Status::Cancelled => "deny",
-            },
+            // That nobody answered is a no to whoever asked.
+            decision: decision_word(approval).unwrap_or(DENY),
             resolved_by: outcome.decision.as_ref().map(|decision| decision.by.clone()),
             reason: outcome.reason.as_str(),
         })
-    }
-}
-
-fn word_of_yes(code: Option<Code>) -> &'static str {
-    match code {
-        Some(Code::AllowForSession) => "allow-session",
-        Some(Code::AllowActionType) => "allow-always",
-        Some(Code::AllowOnce | Code::AllowWithNote | Code::AllowModified) => "allow-once",
-        Some(Code::Deny) | None => "deny",
     }
 }
 

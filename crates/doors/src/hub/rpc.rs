@@ -2,8 +2,8 @@
 
 use countersign_gate::{AgentHandle, ApproverHandle, GateError, ListFilter, NewRequest};
 use countersign_model::{
-    Action, ActionType, AgentWords, Answer, Approval, ApprovalId, Ask, ChannelChoice, Choice, Door, Exec, Reason,
-    Security, Status, Target, TermsAsked,
+    Action, ActionType, AgentWords, Answer, Approval, ApprovalId, Ask, ChannelChoice, Door, Exec, Reason, Security,
+    Status, Target, TermsAsked,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use super::card::{Card, Ending, is_for};
 use super::devices::Who;
 use super::session::{Session, respond};
 use super::wire::{RpcError, RpcRequest};
+use crate::words::{DENY, choice_of};
 
 /// What the hub's document says of a question that nobody gave a time.
 const DEFAULT_TIMEOUT_MS: u64 = 60_000;
@@ -109,11 +110,9 @@ async fn resolve(approver: &ApproverHandle, params: &Map<String, Value>) -> Outc
         return Err(RpcError::invalid("approvalId is required"));
     };
     let decision = params.get("decision");
-    let choice = match decision.and_then(Value::as_str) {
-        Some("allow-once") => Choice::AllowOnce,
-        Some("allow-always") => Choice::AllowAlways,
-        Some("deny") => Choice::Deny,
-        Some(_) | None => {
+    let choice = match decision.and_then(Value::as_str).and_then(choice_of) {
+        Some(choice) => choice,
+        None => {
             let shown = match decision {
                 Some(Value::String(word)) => word.chars().take(64).collect(),
                 Some(other) => other.to_string().chars().take(64).collect(),
@@ -241,8 +240,6 @@ impl Told {
         let answer = approval.outcome.as_ref().and_then(|outcome| outcome.decision.as_ref());
         let note = answer.and_then(|answer| answer.note.clone());
         let replacement = answer.and_then(|answer| answer.replacement.clone());
-        // Not what was asked: to an agent that does not look further, this is a no.
-        let decision = if replacement.is_some() { "deny" } else { decision };
         Some(Self { approval_id, decision, reason, note, replacement })
     }
 }
@@ -255,7 +252,7 @@ async fn taken(agent: &AgentHandle, approval: &Approval) -> Outcome {
         && let Err(error) = agent.consume(approval.id).await
     {
         tracing::debug!(%error, id = %approval.id, "a yes could not be used");
-        told = Told { decision: "deny", reason: Reason::ChangedSinceApproval.as_str(), replacement: None, ..told };
+        told = Told { decision: DENY, reason: Reason::ChangedSinceApproval.as_str(), replacement: None, ..told };
     }
     serde_json::to_value(told).map_err(|_| RpcError::unavailable("the answer cannot be written"))
 }
