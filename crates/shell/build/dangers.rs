@@ -90,7 +90,7 @@ struct Row {
 fn tables(all: &File, compiled: &[Rule]) -> Result<String, Box<dyn std::error::Error>> {
     let mut to = String::new();
     let _ = writeln!(to, "static RULES: &[Rule] = &[{}];", joined(compiled, rule_text));
-    let _ = writeln!(to, "static PROGRAMS: &[Program] = &[{}];", joined(&all.programs, program_text));
+    let _ = writeln!(to, "static PROGRAMS: &[Program] = &[{}];", joined(&all.programs, |program| program_text(program.get_ref())));
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     for (number, rule) in all.rules.iter().enumerate() {
         for name in rule.programs.iter() {
@@ -98,7 +98,7 @@ fn tables(all: &File, compiled: &[Rule]) -> Result<String, Box<dyn std::error::E
         }
     }
     for (number, program) in all.programs.iter().enumerate() {
-        for name in program.names.iter() {
+        for name in program.get_ref().names.iter() {
             if rows.entry(name).or_default().program.replace(number).is_some() {
                 return Err(format!("program `{name}` is described twice").into());
             }

@@ -33,7 +33,6 @@ use crate::reason::{Layer, Reason, Risk};
 use crate::word::Span;
 use facts::Facts;
 use format::Place;
-pub use format::RuleError;
 pub use own::Rules;
 pub use rule::Does;
 pub use rule::Rule;

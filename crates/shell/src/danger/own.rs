@@ -1,12 +1,14 @@
 //! Rules that a user adds to the built-in ones: read from files in the same format, and refused when their own examples
 //! do not hold.
 
-use super::format::{File, Place, RuleError, Written};
+use super::format::{File, Place, Written};
 use super::rule::{Program, Rule};
 use super::table;
 use crate::assess::{Options, assess};
 use crate::reason::Layer;
+use crate::rule_error::RuleError;
 use std::collections::HashMap;
+use toml::Spanned;
 
 /// Rules that a user adds to the built-in ones.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +61,7 @@ impl Rules {
                 self.by_place.entry(written.place()).or_default().push(first + number);
             }
         }
-        for program in &file.programs {
+        for program in file.programs.iter().map(Spanned::get_ref) {
             for name in program.names.iter() {
                 self.programs.insert(name.clone().into_owned(), program.clone());
             }
