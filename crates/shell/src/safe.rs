@@ -10,6 +10,7 @@ mod compile;
 mod environment;
 mod format;
 mod jq;
+mod own;
 mod paths;
 mod rows;
 mod sed;
@@ -21,7 +22,7 @@ use std::rc::Rc;
 
 use args::{Args, Piece};
 use paths::Touch;
-use rows::{Check, Grammar, Operands, Program, Rows, Sub};
+use rows::{Check, Grammar, Operands, Program, Sub};
 use table::Of;
 
 use std::borrow::Cow;
@@ -32,7 +33,11 @@ use crate::reason::{Layer, Reason, Risk};
 use crate::walk::folder;
 use crate::word::{Source, Span, Value, Word};
 
+pub(crate) use compile::Compiler;
+pub(crate) use format::{Entry, File, Problem};
+pub(crate) use own::{check as check_own, is_built_in, is_own};
 pub(crate) use paths::sensitive;
+pub(crate) use rows::Rows;
 
 /// Why this command is more than a reader; nothing when it only reads, starts nothing, talks to nobody and
 /// touches no secret.
@@ -211,8 +216,7 @@ impl Told<'_> {
             // `az signalr key list`: a pattern does not speak for keys and secrets.
             wanted == given || (wanted.contains('*') && paths::glob(wanted, given) && !environment::is_secret(given))
         };
-        let found =
-            program.subs().find(|sub| sub.path().enumerate().all(|(at, wanted)| fits(wanted, word_at(at))));
+        let found = program.subs().find(|sub| sub.path().enumerate().all(|(at, wanted)| fits(wanted, word_at(at))));
         let Some(sub) = found else {
             if first.is_dynamic() {
                 self.say("dynamic_option", "a subcommand that depends on run time", first.span);

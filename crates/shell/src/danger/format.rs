@@ -122,15 +122,10 @@ pub struct File {
 }
 
 impl File {
-    pub fn parse(text: &str) -> Result<Self, RuleError> {
-        let table = DeTable::parse(text).map_err(|error| RuleError::toml(text, &error))?;
-        Self::read(text, table)
-    }
-
     /// Reads what a text was parsed into.
     pub fn read(text: &str, table: Spanned<DeTable<'_>>) -> Result<Self, RuleError> {
-        let file = Self::deserialize(toml::de::Deserializer::from(table))
-            .map_err(|error| RuleError::toml(text, &error))?;
+        let file =
+            Self::deserialize(toml::de::Deserializer::from(table)).map_err(|error| RuleError::toml(text, &error))?;
         let mut seen = std::collections::HashSet::new();
         for rule in &file.rules {
             let id = rule.id.get_ref();

@@ -140,7 +140,9 @@ impl Compiler {
             options.short.insert(letter, takes);
             count += 1;
         }
-        for (word, place) in entry.long.iter().flat_map(|long| long.get_ref().split_whitespace().map(|word| (word, long.span()))) {
+        for (word, place) in
+            entry.long.iter().flat_map(|long| long.get_ref().split_whitespace().map(|word| (word, long.span())))
+        {
             if word.starts_with('-') {
                 return Err(Problem::new(place, format!("`{word}`: names in `long` are written without dashes")));
             }
@@ -241,8 +243,7 @@ impl Compiler {
         let (code, reason) = why.get_ref().split_once(": ").unwrap_or_default();
         let Some(code) = Code::ALL.into_iter().find(|known| known.name() == code) else {
             let codes: Vec<&str> = Code::ALL.into_iter().map(Code::name).collect();
-            let message =
-                format!("`{}` is not `code: reason`, with a code of {}", why.get_ref(), codes.join(", "));
+            let message = format!("`{}` is not `code: reason`, with a code of {}", why.get_ref(), codes.join(", "));
             return Err(Problem::new(why.span(), message));
         };
         let number = u16::try_from(self.rows.denials.len()).map_err(|_| too_much(&why.span()))?;

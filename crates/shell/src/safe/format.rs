@@ -81,8 +81,8 @@ impl Problem {
 impl File {
     /// Reads what a text was parsed into, and checks what a form of TOML cannot say.
     pub fn read(text: &str, table: Spanned<DeTable<'_>>) -> Result<Self, RuleError> {
-        let file = Self::deserialize(toml::de::Deserializer::from(table))
-            .map_err(|error| RuleError::toml(text, &error))?;
+        let file =
+            Self::deserialize(toml::de::Deserializer::from(table)).map_err(|error| RuleError::toml(text, &error))?;
         file.check().map_err(|problem| problem.within(text))?;
         Ok(file)
     }
