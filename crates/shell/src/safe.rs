@@ -213,6 +213,11 @@ impl Told<'_> {
         let word_at = |at: usize| rest.get(if at == 0 { 0 } else { at + skipped });
         let fits = |wanted: &str, given: Option<&Word>| {
             let Some(given) = given.and_then(Word::known) else { return false };
+            // Most are out by their first letter.
+            let (head, given_head) = (wanted.bytes().next(), given.bytes().next());
+            if head != given_head && !matches!(head, Some(b'*' | b'?' | b'[')) {
+                return false;
+            }
             // `az signalr key list`: a pattern does not speak for keys and secrets.
             wanted == given || (wanted.contains('*') && paths::glob(wanted, given) && !environment::is_secret(given))
         };

@@ -14,13 +14,13 @@ pub(super) enum Table<'t> {
 }
 
 impl<'t> Table<'t> {
-    pub(super) fn text(self, text: Text) -> &'t str {
-        let pool = match self {
+    /// Asked for once where many texts are looked at.
+    #[inline]
+    fn pool(self) -> &'t str {
+        match self {
             Self::BuiltIn => POOL,
             Self::Own(rows) => &rows.pool,
-        };
-        let at = text.at as usize;
-        pool.get(at..at + text.len as usize).unwrap_or("")
+        }
     }
 
     fn words(self, slice: Slice) -> impl Iterator<Item = &'t str> + Clone {
@@ -28,7 +28,8 @@ impl<'t> Table<'t> {
             Self::BuiltIn => WORDS.as_slice(),
             Self::Own(rows) => &rows.words,
         };
-        part(rows, slice).iter().map(move |text| self.text(*text))
+        let pool = self.pool();
+        part(rows, slice).iter().map(move |text| cut(pool, *text))
     }
 
     fn options(self, slice: Slice) -> &'t [Known] {
@@ -61,17 +62,19 @@ impl<'t> Table<'t> {
             Self::BuiltIn => built_in_denial(number).map_or(UNSAID, |(code, reason)| (code, Cow::Borrowed(reason))),
             Self::Own(rows) => {
                 let denial = rows.denials.get(usize::from(number));
-                denial.map_or(UNSAID, |denial| (denial.code, Cow::Owned(self.text(denial.reason).to_owned())))
+                denial.map_or(UNSAID, |denial| (denial.code, Cow::Owned(cut(&rows.pool, denial.reason).to_owned())))
             }
         }
     }
 
+    #[inline]
     pub(super) fn find(self, name: &str) -> Option<Of<'t, Program>> {
         let rows = match self {
             Self::BuiltIn => PROGRAMS.as_slice(),
             Self::Own(rows) => &rows.programs,
         };
-        let at = rows.binary_search_by(|program| self.text(program.name).cmp(name)).ok()?;
+        let pool = self.pool();
+        let at = rows.binary_search_by(|program| cut(pool, program.name).cmp(name)).ok()?;
         rows.get(at).map(|row| Of { table: self, row })
     }
 }
@@ -81,7 +84,12 @@ const UNSAID: (Code, Cow<'static, str>) = (Code::UnknownOption, Cow::Borrowed(""
 
 fn built_in_denial(number: u16) -> Option<(Code, &'static str)> {
     let denial = DENIALS.get(usize::from(number))?;
-    Some((denial.code, Table::BuiltIn.text(denial.reason)))
+    Some((denial.code, cut(POOL, denial.reason)))
+}
+
+fn cut(pool: &str, text: Text) -> &str {
+    let at = text.at as usize;
+    pool.get(at..at + text.len as usize).unwrap_or("")
 }
 
 fn part<T>(rows: &[T], slice: Slice) -> &[T] {
@@ -124,7 +132,7 @@ impl<'t, R> Of<'t, R> {
 
 impl<'t> Of<'t, Known> {
     pub(super) fn name(self) -> &'t str {
-        self.table.text(self.row.name)
+        cut(self.table.pool(), self.row.name)
     }
 }
 
@@ -143,7 +151,8 @@ impl<'t> Of<'t, Grammar> {
     }
 
     fn exactly(self, rows: &'t [Known], name: &str) -> Option<Of<'t, Known>> {
-        let at = rows.binary_search_by(|known| self.table.text(known.name).cmp(name)).ok()?;
+        let pool = self.table.pool();
+        let at = rows.binary_search_by(|known| cut(pool, known.name).cmp(name)).ok()?;
         rows.get(at).map(|row| self.known(row))
     }
 
@@ -161,7 +170,8 @@ impl<'t> Of<'t, Grammar> {
         {
             return Found::One(known);
         }
-        let from = rows.partition_point(|known| self.table.text(known.name) < name);
+        let pool = self.table.pool();
+        let from = rows.partition_point(|known| cut(pool, known.name) < name);
         let rest = rows.get(from..).unwrap_or(&[]).iter().map(|row| self.known(row));
         let mut candidates = rest.take_while(|known| known.name().starts_with(name));
         let Some(first) = candidates.next() else { return Found::Nothing };
@@ -202,7 +212,7 @@ impl<'t> Of<'t, Program> {
     }
 
     pub(super) fn name(self) -> &'t str {
-        self.table.text(self.row.name)
+        cut(self.table.pool(), self.row.name)
     }
 
     pub(super) fn grammar(self) -> Option<Of<'t, Grammar>> {
@@ -216,12 +226,12 @@ impl<'t> Of<'t, Program> {
 
 /// The words of a built-in list.
 pub(super) fn words(slice: Slice) -> impl Iterator<Item = &'static str> + Clone {
-    Table::BuiltIn.words(slice)
+    part(&WORDS, slice).iter().map(|text| cut(POOL, *text))
 }
 
 /// Whether a built-in list that is sorted holds a name.
 pub(super) fn holds(slice: Slice, name: &str) -> bool {
-    part(&WORDS, slice).binary_search_by(|text| Table::BuiltIn.text(*text).cmp(name)).is_ok()
+    part(&WORDS, slice).binary_search_by(|text| cut(POOL, *text).cmp(name)).is_ok()
 }
 
 /// A pattern of path components that names something secret.
@@ -268,7 +278,7 @@ impl SensitiveName {
     }
 
     pub(super) fn name(&self) -> &'static str {
-        Table::BuiltIn.text(self.name)
+        cut(POOL, self.name)
     }
 
     pub(super) fn find(name: &str) -> Option<&'static str> {
