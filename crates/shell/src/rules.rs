@@ -2,6 +2,8 @@
 //! taken together or not at all, and refused when their own examples do not hold.
 
 #[cfg(test)]
+mod renamed_tests;
+#[cfg(test)]
 mod tests;
 
 use crate::assess::{Options, assess};

@@ -28,7 +28,7 @@ impl Own {
             }
         }
         for program in &file.programs {
-            for name in program.get_ref().names.iter().filter(|name| is_known(name)) {
+            if let Some(name) = program.get_ref().names.iter().find(|name| is_known(name)) {
                 let message = format!(
                     "how `{name}` reads its words is built in, and the built-in rules rely on it; leave this out"
                 );
