@@ -4,6 +4,8 @@
 mod dangers;
 #[path = "build/programs.rs"]
 mod programs;
+#[path = "src/rule_error.rs"]
+mod rule_error;
 #[path = "build/wrappers.rs"]
 mod wrappers;
 

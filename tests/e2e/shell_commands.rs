@@ -253,3 +253,77 @@ fn a_users_own_rules_count_and_broken_ones_leave_the_last_good_ones() {
         assert!(codes("deployctl push").1.contains(&"our_release".to_owned()));
     }
 }
+
+const OWN_PROGRAM: &str = r#"
+[[program]]
+names = ["deployctl"]
+summary = "asks about deployments"
+long = "json"
+paths = "--config"
+deny_sub = { "push" = "network: changes what customers see" }
+match = ["deployctl status --json web"]
+no_match = ["deployctl push", "deployctl status > x"]
+sub = [{ names = ["status"], long = "json", operands = "words" }]
+"#;
+
+#[test]
+fn a_users_own_programs_are_safe_and_broken_tables_leave_the_last_good_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own.toml");
+    let write = |text: &str| {
+        let beside = folder.path().join("new.toml");
+        std::fs::write(&beside, text).unwrap();
+        std::fs::rename(&beside, &file).unwrap();
+    };
+    write(&format!("{OWN_PROGRAM}{}", OWN_RULE.replace("deployctl", "releasectl")));
+    let assess = |command: &str| {
+        let words = ["assess", "--json", "--rules", file.to_str().unwrap(), command];
+        std::process::Command::new(crate::support::BINARY).args(words).output().unwrap()
+    };
+    let risk = |command: &str| serde_json::from_slice::<Value>(&assess(command).stdout).unwrap()["risk"].clone();
+    assert_eq!(risk("deployctl --config x.toml status web | head"), "safe");
+    assert_eq!(risk("deployctl push"), "needs-review");
+    assert_eq!(risk("deployctl --config ~/.ssh/id_rsa status"), "dangerous");
+    assert_eq!(risk("releasectl push"), "dangerous");
+
+    let gate = Gate::start_with(&format!("[shell]\nrules = [{:?}]\n", file.display().to_string()));
+    let agent = gate.key("agent", "bot");
+    let ask = |command: &str| {
+        let body = json!({"session_id": "s", "command": command});
+        let answer = gate.post(&agent, "/v1/approvals", &body).expect(200);
+        (answer["status"].as_str().unwrap().to_owned(), answer["risk"].as_str().unwrap().to_owned())
+    };
+    let answer = |status: &str, risk: &str| (status.to_owned(), risk.to_owned());
+    assert_eq!(ask("cd app && deployctl status web"), answer("approved", "safe"));
+    assert_eq!(ask("deployctl push"), answer("pending", "needs-review"));
+    assert_eq!(ask("deployctl status .env"), answer("pending", "needs-review"));
+    assert_eq!(ask("deployctl status > x"), answer("pending", "needs-review"));
+    assert_eq!(ask("deployctl status | sh"), answer("pending", "dangerous"));
+    assert_eq!(ask("releasectl push"), answer("pending", "dangerous"));
+
+    let reread = || {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(gate.pid()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    };
+    // A subcommand more counts once it was read again.
+    let wider = OWN_PROGRAM.replace("names = [\"status\"]", "names = [\"status\", \"log\"]");
+    write(&wider);
+    reread();
+    while ask("deployctl log") != answer("approved", "safe") {}
+    // What is built in, or a table whose examples do not hold: refused with file and line, and nothing changes.
+    for (broken, line, why) in [
+        (wider.replace("names = [\"deployctl\"]", "names = [\"deployctl\", \"git\"]"), 3, "`git` is built in"),
+        (wider.replace("deployctl status > x", "deployctl log"), 9, "`deployctl log` is safe, which it should not be"),
+        (wider.replace("operands =", "operand ="), 10, "unknown field `operand`"),
+    ] {
+        write(&broken);
+        let told = assess("ls");
+        let told = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert!(told.contains(&format!("own.toml:{line}: ")) && told.contains(why), "{told}");
+        reread();
+        for _ in 0..10 {
+            assert_eq!(ask("deployctl log"), answer("approved", "safe"));
+            assert_eq!(ask("git push"), answer("pending", "needs-review"));
+        }
+    }
+}

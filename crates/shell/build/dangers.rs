@@ -15,11 +15,13 @@ mod rule;
 #[allow(dead_code, reason = "the build script reads rules and judges nothing")]
 mod words;
 
+use crate::rule_error::RuleError;
 use format::{File, Place};
 use rule::{Condition, Does, Program, Rule, Speaks, Text};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use toml::de::DeTable;
 use words::Test;
 
 /// Writes `dangers.rs` into the build's own folder.
@@ -38,8 +40,10 @@ pub fn generate() -> Result<(), Box<dyn std::error::Error>> {
     let mut all = File::default();
     let mut compiled: Vec<Rule> = Vec::new();
     for path in files {
-        let file =
-            File::parse(&std::fs::read_to_string(&path)?).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = std::fs::read_to_string(&path)?;
+        let table = DeTable::parse(&text).map_err(|error| RuleError::toml(&text, &error));
+        let file = table.and_then(|table| File::read(&text, table));
+        let file = file.map_err(|error| error.of(&path.display().to_string()))?;
         if let Some(twice) =
             file.rules.iter().find(|new| all.rules.iter().any(|old| old.id.get_ref() == new.id.get_ref()))
         {
@@ -90,7 +94,11 @@ struct Row {
 fn tables(all: &File, compiled: &[Rule]) -> Result<String, Box<dyn std::error::Error>> {
     let mut to = String::new();
     let _ = writeln!(to, "static RULES: &[Rule] = &[{}];", joined(compiled, rule_text));
-    let _ = writeln!(to, "static PROGRAMS: &[Program] = &[{}];", joined(&all.programs, program_text));
+    let _ = writeln!(
+        to,
+        "static PROGRAMS: &[Program] = &[{}];",
+        joined(&all.programs, |program| program_text(program.get_ref()))
+    );
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     for (number, rule) in all.rules.iter().enumerate() {
         for name in rule.programs.iter() {
@@ -98,7 +106,7 @@ fn tables(all: &File, compiled: &[Rule]) -> Result<String, Box<dyn std::error::E
         }
     }
     for (number, program) in all.programs.iter().enumerate() {
-        for name in program.names.iter() {
+        for name in program.get_ref().names.iter() {
             if rows.entry(name).or_default().program.replace(number).is_some() {
                 return Err(format!("program `{name}` is described twice").into());
             }

@@ -1,13 +1,15 @@
 //! Puts the layers together: one text in, one assessment out.
 
 use crate::command::Simple;
-use crate::danger::{self, Does, Rules, Scope};
+use crate::danger::{self, Does, Scope};
 use crate::effect::{Effect, Reversibility};
 use crate::entry::Token;
 use crate::expand::text::base_name;
 use crate::input;
 use crate::offer::{self, Offer};
 use crate::reason::{Layer, Reason, Risk};
+use crate::rules::Rules;
+use crate::safe;
 use crate::surroundings;
 use crate::walk::{self, Constructs, Role, Walk};
 use crate::word::{Span, Word};
@@ -85,7 +87,8 @@ pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
     }
     let strange = input::strange_characters(text);
     let scope = Scope { workspace: options.workspace };
-    let mut walk = walk::walk(text, options.workspace);
+    let own = options.rules.and_then(Rules::programs);
+    let mut walk = walk::walk(text, options.workspace, own);
     let mut parts = parts(&walk);
     let mut coverable = coverable(&walk.constructs) && strange.is_none() && !walk.empty;
     let mut reasons: Vec<Reason> = Vec::with_capacity(walk.findings.len());
@@ -117,13 +120,26 @@ pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
         }
         reasons.extend(outside.reasons);
     }
-    let asked = |at: usize| parts.get(at).is_some_and(|part: &Part| part.risk.is_some());
-    let judged = danger::judge(&walk.simples, &scope, options.rules, asked);
+    let added = |simple: &Simple| own.is_some_and(|own| safe::is_own(simple, own));
+    let asked = |at: usize| {
+        parts.get(at).is_some_and(|part: &Part| part.risk.is_some()) || walk.simples.get(at).is_some_and(added)
+    };
+    let judged = danger::judge(&walk.simples, &scope, options.rules.map(Rules::dangers), asked);
     for (at, reason) in judged.each {
         if let Some(part) = parts.get_mut(at) {
             part.risk = Some(Risk::Dangerous);
         }
         reasons.push(reason);
+    }
+    // What the engine knows to do more than read is not made a reader by a user's table.
+    for ((simple, part), known) in walk.simples.iter().zip(&mut parts).zip(&judged.known).filter(|_| own.is_some()) {
+        if part.risk.is_none()
+            && let Some(does) = known.filter(|does| *does != Does::default())
+            && let Some(word) = simple.argv.first()
+        {
+            part.risk = Some(Risk::NeedsReview);
+            reasons.push(more_than_reads(word.span, does));
+        }
     }
     coverable &= judged.together.is_empty();
     reasons.extend(judged.together);
@@ -131,6 +147,17 @@ pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
         reason.span = within(text, reason.span);
     }
     finish(walk, parts, reasons, coverable, &judged.known)
+}
+
+fn more_than_reads(span: Span, does: Does) -> Reason {
+    Reason {
+        code: "more_than_reads".into(),
+        message: "known to do more than read, whatever a table of one's own says".into(),
+        span,
+        layer: Layer::Program,
+        risk: Risk::NeedsReview,
+        does,
+    }
 }
 
 /// A span on whole characters of the text: a parser that stops at a broken end may point one byte past it.

@@ -33,13 +33,14 @@ use crate::reason::{Layer, Reason, Risk};
 use crate::word::Span;
 use facts::Facts;
 use format::Place;
-pub use format::RuleError;
-pub use own::Rules;
+pub use format::{File, Written};
+pub use own::Own;
 pub use rule::Does;
 pub use rule::Rule;
 use rule::{Program, Speaks};
 use table::Row;
 pub use table::said;
+use words::Trait;
 
 /// What is known about where commands run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +62,7 @@ pub struct Judged {
 
 /// Judges all commands of a text, each by itself and then together, with a user's own rules beside the built-in ones.
 /// What a command does otherwise is told of those that are `asked` about.
-pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Rules>, asked: impl Fn(usize) -> bool) -> Judged {
+pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Own>, asked: impl Fn(usize) -> bool) -> Judged {
     let mut judged = Judged::default();
     facts::with_facts(all, own, |facts| {
         let known = |(index, facts)| if asked(index) { does::known(facts) } else { None };
@@ -81,11 +82,17 @@ pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Rules>, asked: impl
     judged
 }
 
+/// Whether the rules know this program as one that runs the text or the command it is given.
+pub fn runs_what_it_is_given(name: &str) -> bool {
+    let runs = [Trait::Shell, Trait::Interpreter, Trait::Wraps];
+    find_program(name).is_some_and(|program| runs.iter().any(|which| program.traits.has(*which)))
+}
+
 fn find_program(name: &str) -> Option<&'static Program> {
     table::row(name).and_then(Row::program)
 }
 
-fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Rules>, mut say: impl FnMut(Reason)) {
+fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Own>, mut say: impl FnMut(Reason)) {
     let mut try_all = |rules: &mut dyn Iterator<Item = &Rule>| {
         for rule in rules {
             if let Speaks::OfOne(conditions) = &rule.speaks

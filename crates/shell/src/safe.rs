@@ -6,9 +6,13 @@
 mod args;
 mod awk;
 mod check;
+mod compile;
 mod environment;
+mod format;
 mod jq;
+mod own;
 mod paths;
+mod rows;
 mod sed;
 mod table;
 #[cfg(test)]
@@ -18,7 +22,8 @@ use std::rc::Rc;
 
 use args::{Args, Piece};
 use paths::Touch;
-use table::{Check, Denial, Grammar, Operands, Program};
+use rows::{Check, Grammar, Operands, Program, Sub};
+use table::Of;
 
 use std::borrow::Cow;
 
@@ -28,7 +33,11 @@ use crate::reason::{Layer, Reason, Risk};
 use crate::walk::folder;
 use crate::word::{Source, Span, Value, Word};
 
+pub(crate) use compile::Compiler;
+pub(crate) use format::{Entry, File, Problem};
+pub(crate) use own::{check as check_own, is_built_in, is_own};
 pub(crate) use paths::sensitive;
+pub(crate) use rows::Rows;
 
 /// Why this command is more than a reader; nothing when it only reads, starts nothing, talks to nobody and
 /// touches no secret.
@@ -53,6 +62,8 @@ pub struct Around<'f> {
     pub lost: bool,
     /// The folder that belongs to the agent's work.
     pub workspace: Option<&'f str>,
+    /// The user's own programs, beside the built-in ones.
+    pub own: Option<&'f Rows>,
 }
 
 /// Reasons as they are found.
@@ -74,9 +85,9 @@ impl Told<'_> {
         });
     }
 
-    fn deny(&mut self, number: u16, span: Span) {
-        let (code, reason) = Denial::words(number);
-        self.say(code, reason, span);
+    fn deny<R>(&mut self, row: Of<'_, R>, number: u16, span: Span) {
+        let (code, reason) = row.denial(number);
+        self.say(code.name(), reason, span);
     }
 
     fn redirect(&mut self, redirect: &Redirect) {
@@ -150,7 +161,7 @@ impl Told<'_> {
             self.say("unknown_program", "not a program of this system's folders", word.span);
             return;
         };
-        let Some(program) = Program::find(bare) else {
+        let Some(program) = Of::<Program>::find(bare, self.around.own) else {
             self.say("unknown_program", format!("`{bare}` is not a known read-only program"), word.span);
             return;
         };
@@ -162,7 +173,7 @@ impl Told<'_> {
             return;
         }
         let before = self.reasons.len();
-        let has_subs = !program.subs().is_empty();
+        let has_subs = program.subs().len() > 0;
         let args = Args::read(grammar, words, has_subs, self);
         let rest = words.get(args.read..).unwrap_or(&[]);
         if has_subs {
@@ -183,30 +194,34 @@ impl Told<'_> {
         }
     }
 
-    fn subcommand(&mut self, simple: &Simple, program: &'static Program, word: &Word, rest: &[Word]) {
+    fn subcommand(&mut self, simple: &Simple, program: Of<'_, Program>, word: &Word, rest: &[Word]) {
         let Some(first) = rest.first() else {
             self.say("unknown_subcommand", format!("`{}` without a read-only subcommand", program.name()), word.span);
             return;
         };
         // `docker compose -f x.yml ps`: the options of a group stand between its name and the rest.
-        let group = program.subs().iter().find(|sub| {
-            let mut words = sub.words();
+        let group = program.subs().find(|sub| {
+            let mut words = sub.path();
             words.next() == first.known()
                 && words.next().is_none()
                 && sub.grammar().is_some_and(|grammar| grammar.check == Check::Group)
         });
-        let skipped = match group.and_then(table::Sub::grammar) {
+        let skipped = match group.and_then(Of::<Sub>::grammar) {
             Some(grammar) => Args::read(grammar, rest.get(1..).unwrap_or(&[]), true, self).read,
             None => 0,
         };
         let word_at = |at: usize| rest.get(if at == 0 { 0 } else { at + skipped });
         let fits = |wanted: &str, given: Option<&Word>| {
             let Some(given) = given.and_then(Word::known) else { return false };
+            // Most are out by their first letter.
+            let (head, given_head) = (wanted.bytes().next(), given.bytes().next());
+            if head != given_head && !matches!(head, Some(b'*' | b'?' | b'[')) {
+                return false;
+            }
             // `az signalr key list`: a pattern does not speak for keys and secrets.
             wanted == given || (wanted.contains('*') && paths::glob(wanted, given) && !environment::is_secret(given))
         };
-        let found =
-            program.subs().iter().find(|sub| sub.words().enumerate().all(|(at, wanted)| fits(wanted, word_at(at))));
+        let found = program.subs().find(|sub| sub.path().enumerate().all(|(at, wanted)| fits(wanted, word_at(at))));
         let Some(sub) = found else {
             if first.is_dynamic() {
                 self.say("dynamic_option", "a subcommand that depends on run time", first.span);
@@ -220,11 +235,11 @@ impl Told<'_> {
             return;
         };
         if sub.denial != 0 {
-            self.deny(sub.denial, first.span);
+            self.deny(sub, sub.denial, first.span);
             return;
         }
         let Some(grammar) = sub.grammar() else { return };
-        let words = rest.get(sub.words().count() + skipped..).unwrap_or(&[]);
+        let words = rest.get(sub.path().count() + skipped..).unwrap_or(&[]);
         if is_exactly(grammar, words) && !simple.more_arguments {
             return;
         }
@@ -233,19 +248,19 @@ impl Told<'_> {
     }
 
     /// What the options and operands together mean.
-    fn command(&mut self, simple: &Simple, grammar: &'static Grammar, args: &Args<'_>, word: &Word) {
+    fn command(&mut self, simple: &Simple, grammar: Of<'_, Grammar>, args: &Args<'_>, word: &Word) {
         if simple.more_arguments && !check::takes_more(simple, grammar, args) {
             self.say("dynamic_option", "arguments that are only known at run time may change what it does", word.span);
         }
-        if !grammar.needs.is_empty() && !args.has_any(grammar.needs.words()) {
-            self.deny(grammar.needs_why, word.span);
+        if !grammar.needs.is_empty() && !args.has_any(grammar.words(grammar.needs)) {
+            self.deny(grammar, grammar.needs_why, word.span);
         }
         let operands = args.operands.as_slice();
         if let Some(piece) = operands.first()
             && !grammar.operands_need.is_empty()
-            && !args.has_any(grammar.operands_need.words())
+            && !args.has_any(grammar.words(grammar.operands_need))
         {
-            self.deny(grammar.operands_why, piece.word.span);
+            self.deny(grammar, grammar.operands_why, piece.word.span);
         }
         if operands.len() < usize::from(grammar.min) {
             self.say("interactive", "without operands it may start a pager, in which programs can be run", word.span);
@@ -253,15 +268,15 @@ impl Told<'_> {
         if let Some(piece) = operands.get(usize::from(grammar.max)) {
             match grammar.excess {
                 0 => self.say("unknown_operand", "more operands than reading takes", piece.word.span),
-                number => self.deny(number, piece.word.span),
+                number => self.deny(grammar, number, piece.word.span),
             }
         }
         self.operands(grammar, args, word.span);
         check::run(simple, grammar, args, word, self);
     }
 
-    fn operands(&mut self, grammar: &Grammar, args: &Args<'_>, span: Span) {
-        let tree = grammar.always_recursive || args.has_any(grammar.recursive.words());
+    fn operands(&mut self, grammar: Of<'_, Grammar>, args: &Args<'_>, span: Span) {
+        let tree = grammar.always_recursive || args.has_any(grammar.words(grammar.recursive));
         let contents = if tree { Touch::Tree } else { Touch::Contents };
         let mut operands = args.operands.as_slice();
         match grammar.operands {
@@ -287,7 +302,7 @@ impl Told<'_> {
             }
             Operands::Names => self.each(operands, Touch::Names),
             Operands::Pattern | Operands::Script => {
-                if !args.has_any(grammar.pattern_options.words()) {
+                if !args.has_any(grammar.words(grammar.pattern_options)) {
                     operands = operands.get(1..).unwrap_or(&[]);
                 }
                 self.each(operands, contents);
@@ -351,9 +366,9 @@ fn bare_name(name: &str) -> Option<&str> {
 }
 
 /// Whether the words are exactly one of the forms that a grammar lists whole.
-fn is_exactly(grammar: &Grammar, words: &[Word]) -> bool {
+fn is_exactly(grammar: Of<'_, Grammar>, words: &[Word]) -> bool {
     !grammar.exact.is_empty()
-        && grammar.exact.words().any(|form| {
+        && grammar.words(grammar.exact).any(|form| {
             let mut wanted = form.split(' ').filter(|word| !word.is_empty());
             words.iter().all(|word| word.known().is_some_and(|given| wanted.next() == Some(given)))
                 && wanted.next().is_none()

@@ -5,6 +5,7 @@ use crate::assess::Options;
 use crate::command::{Assignment, Place, Simple, Stdin};
 use crate::danger::{self, Scope};
 use crate::reason::Reason;
+use crate::rules::Rules;
 use crate::walk::Constructs;
 use crate::word::{Span, Value, Word};
 use crate::{safe, syntax};
@@ -44,7 +45,7 @@ pub(crate) fn judge(options: &Options<'_>) -> Surroundings {
     syntax::judge(&simple, &mut reasons, &mut constructs);
     reasons.extend(safe::judge(&simple, safe::Around::default()));
     let scope = Scope { workspace: options.workspace };
-    let judged = danger::judge(std::slice::from_ref(&simple), &scope, options.rules, |_| true);
+    let judged = danger::judge(std::slice::from_ref(&simple), &scope, options.rules.map(Rules::dangers), |_| true);
     reasons.extend(judged.each.into_iter().map(|(_, reason)| reason));
     Surroundings { reasons, never_covered: constructs.dangerous_assignment }
 }

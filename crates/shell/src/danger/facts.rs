@@ -4,7 +4,7 @@
 //! A reader for rules that look for danger: where it is unsure it would rather see an option than miss one. It must not
 //! be used to find a command safe.
 
-use super::Rules;
+use super::Own;
 use super::rule::Program;
 use super::table::{self, Row};
 use super::words::{Dialect, Trait};
@@ -83,7 +83,7 @@ pub struct Facts<'a> {
 }
 
 /// Reads every command once. What words with unknown parts look like is kept apart, so that facts can borrow it.
-pub fn with_facts<T>(all: &[Simple], own: Option<&Rules>, work: impl FnOnce(&[Facts<'_>]) -> T) -> T {
+pub fn with_facts<T>(all: &[Simple], own: Option<&Own>, work: impl FnOnce(&[Facts<'_>]) -> T) -> T {
     let words = || all.iter().flat_map(|simple| &simple.argv);
     let pictures: Vec<String> = words().filter(|word| word.is_dynamic()).map(Word::picture).collect();
     let mut unknown = pictures.iter();
@@ -115,7 +115,7 @@ pub fn base_name(path: &str) -> &str {
 }
 
 impl<'a> Facts<'a> {
-    fn read(simple: &'a Simple, words: &'a [Piece<'a>], own: Option<&'a Rules>) -> Self {
+    fn read(simple: &'a Simple, words: &'a [Piece<'a>], own: Option<&'a Own>) -> Self {
         let name = words.first().map_or("", |word| base_name(word.text));
         let row = table::row(name);
         let mut facts = Self {

@@ -6,9 +6,11 @@
 use super::effect::{Effects, Reversibility};
 use super::rule::{Condition, Does, List, Program, Rule, Speaks, Tests, Text};
 use super::words::{Check, Heads, ScriptCheck};
+use crate::rule_error::RuleError;
 use serde::Deserialize;
 use std::borrow::Cow;
 use toml::Spanned;
+use toml::de::DeTable;
 
 /// One rule as it is written. Everything it states must hold; an empty list states nothing.
 #[derive(Clone, Debug, Deserialize)]
@@ -116,44 +118,14 @@ pub struct File {
     #[serde(default, rename = "rule")]
     pub rules: Vec<Written>,
     #[serde(default, rename = "program")]
-    pub programs: Vec<Program>,
-}
-
-/// A rule file that cannot be used, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RuleError {
-    /// As the caller named it; empty when it did not.
-    pub file: String,
-    /// From 1.
-    pub line: usize,
-    pub message: String,
-}
-
-impl std::fmt::Display for RuleError {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { file, line, message } = self;
-        if file.is_empty() { write!(to, "line {line}: {message}") } else { write!(to, "{file}:{line}: {message}") }
-    }
-}
-
-impl std::error::Error for RuleError {}
-
-impl RuleError {
-    pub fn at(text: &str, place: std::ops::Range<usize>, message: String) -> Self {
-        let line = 1 + text.bytes().take(place.start).filter(|byte| *byte == b'\n').count();
-        Self { file: String::new(), line, message }
-    }
-
-    pub fn of(mut self, file: &str) -> Self {
-        file.clone_into(&mut self.file);
-        self
-    }
+    pub programs: Vec<Spanned<Program>>,
 }
 
 impl File {
-    pub fn parse(text: &str) -> Result<Self, RuleError> {
-        let file: Self = toml::from_str(text)
-            .map_err(|error| RuleError::at(text, error.span().unwrap_or_default(), error.message().to_owned()))?;
+    /// Reads what a text was parsed into.
+    pub fn read(text: &str, table: Spanned<DeTable<'_>>) -> Result<Self, RuleError> {
+        let file =
+            Self::deserialize(toml::de::Deserializer::from(table)).map_err(|error| RuleError::toml(text, &error))?;
         let mut seen = std::collections::HashSet::new();
         for rule in &file.rules {
             let id = rule.id.get_ref();

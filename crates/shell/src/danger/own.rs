@@ -1,54 +1,44 @@
-//! Rules that a user adds to the built-in ones: read from files in the same format, and refused when their own examples
-//! do not hold.
+//! Dangers that a user adds to the built-in ones, and what is said of the programs they speak of.
 
-use super::format::{File, Place, RuleError, Written};
+use super::format::{File, Place};
 use super::rule::{Program, Rule};
 use super::table;
-use crate::assess::{Options, assess};
-use crate::reason::Layer;
+use crate::rule_error::RuleError;
+use crate::{safe, unwrap};
 use std::collections::HashMap;
+use toml::Spanned;
 
-/// Rules that a user adds to the built-in ones.
+/// Dangers that a user adds to the built-in ones.
 #[derive(Clone, Debug, Default)]
-pub struct Rules {
+pub struct Own {
     rules: Vec<Rule>,
     programs: HashMap<String, Program>,
     by_program: HashMap<String, Vec<usize>>,
     by_place: HashMap<Place, Vec<usize>>,
 }
 
-impl Rules {
-    /// Reads one file of rules; the error says in which line it is wrong.
-    pub fn parse(text: &str) -> Result<Self, RuleError> {
-        Self::parse_all(&[("", text)])
-    }
-
-    /// Reads files of rules, each with the name that errors call it by. One that is broken, or an example that does not
-    /// hold with all of them in force, refuses them all.
-    pub fn parse_all(files: &[(&str, &str)]) -> Result<Self, RuleError> {
-        let mut rules = Self::default();
-        let mut read: Vec<(&str, &str, File)> = Vec::new();
-        for (name, text) in files {
-            let file = File::parse(text).map_err(|error| error.of(name))?;
-            for rule in &file.rules {
-                if table::has_rule(rule.id.get_ref()) || rules.rules.iter().any(|known| known.id == *rule.id.get_ref())
-                {
-                    let message = format!("there is another rule `{}`; choose a different id", rule.id.get_ref());
-                    return Err(RuleError::at(text, rule.id.span(), message).of(name));
-                }
-            }
-            rules.add(&file);
-            read.push((name, text, file));
-        }
-        for (name, text, file) in &read {
-            for rule in &file.rules {
-                rules.holds_for_examples(text, rule).map_err(|error| error.of(name))?;
+impl Own {
+    /// Refuses what would stand in the way of other rules.
+    pub fn check(&self, text: &str, file: &File) -> Result<(), RuleError> {
+        for rule in &file.rules {
+            let id = rule.id.get_ref();
+            if table::has_rule(id) || self.rules.iter().any(|known| known.id == *id) {
+                let message = format!("there is another rule `{id}`; choose a different id");
+                return Err(RuleError::at(text, rule.id.span(), message));
             }
         }
-        Ok(rules)
+        for program in &file.programs {
+            if let Some(name) = program.get_ref().names.iter().find(|name| is_known(name)) {
+                let message = format!(
+                    "how `{name}` reads its words is built in, and the built-in rules rely on it; leave this out"
+                );
+                return Err(RuleError::at(text, program.span(), message));
+            }
+        }
+        Ok(())
     }
 
-    fn add(&mut self, file: &File) {
+    pub fn add(&mut self, file: &File) {
         let first = self.rules.len();
         self.rules.extend(file.compile());
         for (number, written) in file.rules.iter().enumerate() {
@@ -59,34 +49,11 @@ impl Rules {
                 self.by_place.entry(written.place()).or_default().push(first + number);
             }
         }
-        for program in &file.programs {
+        for program in file.programs.iter().map(Spanned::get_ref) {
             for name in program.names.iter() {
                 self.programs.insert(name.clone().into_owned(), program.clone());
             }
         }
-    }
-
-    /// Every example goes through the whole engine, as a command would.
-    fn holds_for_examples(&self, text: &str, rule: &Written) -> Result<(), RuleError> {
-        let id = rule.id.get_ref();
-        let options = Options { rules: Some(self), ..Options::default() };
-        let spoken = |example: &str| {
-            let reasons = assess(example, &options).reasons;
-            reasons.iter().any(|reason| reason.layer == Layer::Danger && reason.code == *id)
-        };
-        for example in &rule.matches {
-            if !spoken(example.get_ref()) {
-                let message = format!("rule `{id}` does not speak of its example `{}`", example.get_ref());
-                return Err(RuleError::at(text, example.span(), message));
-            }
-        }
-        for example in &rule.no_match {
-            if spoken(example.get_ref()) {
-                let message = format!("rule `{id}` speaks of `{}`, which it should not", example.get_ref());
-                return Err(RuleError::at(text, example.span(), message));
-            }
-        }
-        Ok(())
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
@@ -104,4 +71,11 @@ impl Rules {
     pub(super) fn at(&self, place: Place) -> impl Iterator<Item = &Rule> {
         self.by_place.get(&place).into_iter().flatten().filter_map(|at| self.rules.get(*at))
     }
+}
+
+/// Whether a description of a user's could hide something from a built-in rule: a value for an operand, a file that is
+/// not read.
+fn is_known(name: &str) -> bool {
+    let named = table::row(name).is_some_and(|row| row.program().is_some() || row.rules().next().is_some());
+    named || safe::is_built_in(name) || unwrap::is_shell(name) || unwrap::is_wrapper(name) || unwrap::runs_code(name)
 }

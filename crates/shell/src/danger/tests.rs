@@ -1,10 +1,10 @@
 //! Every rule speaks of its own examples and is silent about the others. The examples go through the whole engine, so
 //! that what is promised holds for the text an agent would send.
 
-use super::Rules;
 use super::format::{File, Written};
 use crate::assess::{Options, assess};
 use crate::reason::Layer;
+use crate::rules::Rules;
 
 fn codes_with(text: &str, options: &Options<'_>) -> Vec<String> {
     let reasons = assess(text, options).reasons.into_iter();
@@ -21,7 +21,7 @@ fn files() -> Vec<(String, File)> {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
-        found.push((path.display().to_string(), File::parse(&text).unwrap()));
+        found.push((path.display().to_string(), File::read(&text, toml::de::DeTable::parse(&text).unwrap()).unwrap()));
     }
     found
 }

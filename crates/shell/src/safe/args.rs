@@ -2,17 +2,18 @@
 //! not know is told, never skipped.
 
 use super::Told;
-use super::table::{Check, Denial, Found, Grammar, Known, Style, Takes};
+use super::rows::{Check, Code, Grammar, Known, Style, Takes};
+use super::table::{Found, Of};
 use crate::word::{Dynamic, Source, Value, Word};
 
 /// An option that was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum Key<'a> {
     Letter(char),
-    Name(&'static str),
+    Name(&'a str),
 }
 
-impl Key {
+impl Key<'_> {
     /// `-l` and `--list`, as tables write them.
     pub(super) fn is(self, written: &str) -> bool {
         match (self, written.strip_prefix("--")) {
@@ -37,7 +38,7 @@ pub(super) struct Piece<'a> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given<'a> {
-    pub(super) key: Key,
+    pub(super) key: Key<'a>,
     pub(super) word: &'a Word,
     pub(super) value: Option<Piece<'a>>,
 }
@@ -57,12 +58,12 @@ impl<'a> Args<'a> {
         self.options.iter().any(|given| given.key.is(written))
     }
 
-    pub(super) fn has_any(&self, mut written: impl Iterator<Item = &'static str>) -> bool {
+    pub(super) fn has_any<'w>(&self, mut written: impl Iterator<Item = &'w str>) -> bool {
         written.any(|option| self.has(option))
     }
 
     /// Reads the words by the grammar. With `stop`, only up to the first operand, which is not read.
-    pub(super) fn read(grammar: &Grammar, words: &'a [Word], stop: bool, told: &mut Told<'_>) -> Self {
+    pub(super) fn read(grammar: Of<'a, Grammar>, words: &'a [Word], stop: bool, told: &mut Told<'_>) -> Self {
         let mut reader = Reader { grammar, told, args: Args::default() };
         let mut at = 0;
         if grammar.check == Check::Tar {
@@ -125,22 +126,22 @@ fn carried(words: &[Word]) -> Option<usize> {
     None
 }
 
-enum Step {
+enum Step<'a> {
     Done,
     /// A command of its own follows.
     Carries,
     Operand,
     /// The next word is this option's value.
-    Value(&'static Known),
+    Value(Of<'a, Known>),
 }
 
-struct Reader<'g, 't, 'f, 'a> {
-    grammar: &'g Grammar,
+struct Reader<'t, 'f, 'a> {
+    grammar: Of<'a, Grammar>,
     told: &'t mut Told<'f>,
     args: Args<'a>,
 }
 
-impl<'a> Reader<'_, '_, '_, 'a> {
+impl<'a> Reader<'_, '_, 'a> {
     /// `tar tzf x`: the first word is letters without a dash, and their values follow in order.
     fn old_bundle(&mut self, words: &'a [Word]) -> usize {
         let Some(word) = words.first() else { return 0 };
@@ -153,14 +154,14 @@ impl<'a> Reader<'_, '_, '_, 'a> {
                     self.separate(known, word, words.get(at));
                     at += 1;
                 }
-                Some(Known { takes: Takes::Denied(number), .. }) => self.denied(word, *number),
+                Some(known) if let Takes::Denied(number) = known.takes => self.denied(word, number),
                 _ => self.told.say("unknown_option", format!("not a known read-only option: `{letter}`"), word.span),
             }
         }
         at
     }
 
-    fn step(&mut self, word: &'a Word) -> Step {
+    fn step(&mut self, word: &'a Word) -> Step<'a> {
         match &word.value {
             Value::Known(text) => self.text(word, text),
             Value::Glob(text) => {
@@ -178,7 +179,7 @@ impl<'a> Reader<'_, '_, '_, 'a> {
         }
     }
 
-    fn text(&mut self, word: &'a Word, text: &'a str) -> Step {
+    fn text(&mut self, word: &'a Word, text: &'a str) -> Step<'a> {
         let Some(rest) = text.strip_prefix('-') else {
             if self.grammar.plus && text.starts_with('+') {
                 return if self.grammar.check == Check::Set {
@@ -211,7 +212,7 @@ impl<'a> Reader<'_, '_, '_, 'a> {
         self.cluster(word, text, rest)
     }
 
-    fn long(&mut self, word: &'a Word, name: &str, value: Option<Piece<'a>>) -> Step {
+    fn long(&mut self, word: &'a Word, name: &str, value: Option<Piece<'a>>) -> Step<'a> {
         let known = match self.grammar.long(name) {
             Found::One(known) => known,
             Found::Ambiguous => {
@@ -226,7 +227,7 @@ impl<'a> Reader<'_, '_, '_, 'a> {
         match (known.takes, value) {
             (Takes::Denied(number), _) => {
                 self.denied(word, number);
-                if Denial::words(number).0 == "carries_command" {
+                if self.grammar.denial(number).0 == Code::CarriesCommand {
                     return Step::Carries;
                 }
             }
@@ -245,7 +246,7 @@ impl<'a> Reader<'_, '_, '_, 'a> {
     }
 
     /// `-la`, `-n5`, `-ofile`: letters until one takes the rest.
-    fn cluster(&mut self, word: &'a Word, whole: &'a str, letters: &str) -> Step {
+    fn cluster(&mut self, word: &'a Word, whole: &'a str, letters: &str) -> Step<'a> {
         for (at, letter) in letters.char_indices() {
             let Some(known) = self.grammar.letter(letter) else {
                 if self.grammar.digits && letter.is_ascii_digit() {
@@ -279,7 +280,7 @@ impl<'a> Reader<'_, '_, '_, 'a> {
         Step::Done
     }
 
-    fn separate(&mut self, known: &'static Known, word: &'a Word, value: Option<&'a Word>) {
+    fn separate(&mut self, known: Of<'a, Known>, word: &'a Word, value: Option<&'a Word>) {
         let mut letters = known.name().chars();
         let key = match (letters.next(), letters.next()) {
             (Some(letter), None) if self.grammar.style != Style::Single => Key::Letter(letter),
@@ -309,16 +310,15 @@ impl<'a> Reader<'_, '_, '_, 'a> {
         }
     }
 
-    fn given(&mut self, key: Key, word: &'a Word, value: Option<Piece<'a>>) {
+    fn given(&mut self, key: Key<'a>, word: &'a Word, value: Option<Piece<'a>>) {
         self.args.options.push(Given { key, word, value });
     }
 
     fn denied(&mut self, word: &'a Word, number: u16) {
-        let (code, reason) = Denial::words(number);
-        self.told.say(code, reason, word.span);
+        self.told.deny(self.grammar, number, word.span);
     }
 
-    fn dynamic(&mut self, word: &'a Word, dynamic: &'a Dynamic) -> Step {
+    fn dynamic(&mut self, word: &'a Word, dynamic: &'a Dynamic) -> Step<'a> {
         let prefix = dynamic.prefix.as_str();
         if let Some(rest) = prefix.strip_prefix('-') {
             return self.dynamic_option(word, dynamic, rest);
@@ -331,7 +331,7 @@ impl<'a> Reader<'_, '_, '_, 'a> {
     }
 
     /// An option whose beginning is known: fine when only its value is not.
-    fn dynamic_option(&mut self, word: &'a Word, dynamic: &'a Dynamic, rest: &'a str) -> Step {
+    fn dynamic_option(&mut self, word: &'a Word, dynamic: &'a Dynamic, rest: &'a str) -> Step<'a> {
         let whole_value = !dynamic.splits || one_word(dynamic) || self.grammar.harmless;
         let value = Piece { word, text: None };
         let long = rest.strip_prefix('-').or((self.grammar.style == Style::Single).then_some(rest));

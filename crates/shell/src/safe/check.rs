@@ -1,7 +1,8 @@
 //! What a table of options cannot say of a program: scripts, expressions, and forms that depend on the operands.
 
 use super::args::{Args, Piece};
-use super::table::{Check, Grammar, Operands};
+use super::rows::{Check, Grammar, Operands};
+use super::table::Of;
 use super::{Told, awk, environment, fed_by_listers, jq, paths, sed};
 use crate::command::Simple;
 use crate::word::{Source, Value, Word};
@@ -9,7 +10,7 @@ use crate::word::{Source, Value, Word};
 /// Fine, or the code and the reason.
 pub(super) type Verdict = Result<(), (&'static str, &'static str)>;
 
-pub(super) fn run(simple: &Simple, grammar: &Grammar, args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
+pub(super) fn run(simple: &Simple, grammar: Of<'_, Grammar>, args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
     match grammar.check {
         Check::None => {}
         Check::Group => told.say("unknown_subcommand", "without a read-only subcommand", word.span),
@@ -38,13 +39,13 @@ pub(super) fn run(simple: &Simple, grammar: &Grammar, args: &Args<'_>, word: &Wo
 }
 
 /// Whether arguments that come at run time can only be more of the same.
-pub(super) fn takes_more(simple: &Simple, grammar: &Grammar, args: &Args<'_>) -> bool {
+pub(super) fn takes_more(simple: &Simple, grammar: Of<'_, Grammar>, args: &Args<'_>) -> bool {
     let given = match grammar.operands {
         Operands::None | Operands::Variables | Operands::Format => false,
         Operands::Text | Operands::Words | Operands::Names => true,
         Operands::Paths | Operands::Revisions => fed_by_listers(&simple.stdin),
         Operands::Pattern | Operands::Script => {
-            let has_pattern = args.has_any(grammar.pattern_options.words())
+            let has_pattern = args.has_any(grammar.words(grammar.pattern_options))
                 || args.operands.first().is_some_and(|piece| piece.text != Some("{}"));
             has_pattern && fed_by_listers(&simple.stdin)
         }
@@ -54,7 +55,7 @@ pub(super) fn takes_more(simple: &Simple, grammar: &Grammar, args: &Args<'_>) ->
 
 /// Every script that is given, joined as the program joins them.
 fn scripts(
-    grammar: &Grammar,
+    grammar: Of<'_, Grammar>,
     args: &Args<'_>,
     word: &Word,
     options: &[&str],
@@ -67,7 +68,7 @@ fn scripts(
         .filter(|given| options.iter().any(|option| given.key.is(option)))
         .filter_map(|given| given.value)
         .collect();
-    if pieces.is_empty() && !args.has_any(grammar.pattern_options.words()) {
+    if pieces.is_empty() && !args.has_any(grammar.words(grammar.pattern_options)) {
         match args.operands.first() {
             Some(piece) => pieces.push(*piece),
             None => return,

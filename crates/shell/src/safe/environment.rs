@@ -2,7 +2,7 @@
 
 use super::Told;
 use super::args::Piece;
-use super::table::{CAT_ONLY, INFLUENTIAL, INFLUENTIAL_PREFIXES, PRINTABLE, SAFE, SECRET_PARTS};
+use super::table::{CAT_ONLY, INFLUENTIAL, INFLUENTIAL_PREFIXES, PRINTABLE, SAFE, SECRET_PARTS, holds, words};
 use crate::command::{Assignment, Simple};
 use crate::word::{Source, Value, Word};
 
@@ -24,11 +24,11 @@ pub(super) fn judge(simple: &Simple, told: &mut Told<'_>) {
 
 fn harmless(assignment: &Assignment) -> bool {
     let name = assignment.name.as_str();
-    if SAFE.holds(name) || name.starts_with("LC_") {
+    if holds(SAFE, name) || name.starts_with("LC_") {
         return true;
     }
     let value = assignment.value.as_ref().and_then(Word::known);
-    if CAT_ONLY.holds(name) {
+    if holds(CAT_ONLY, name) {
         return matches!(value, Some("" | "cat" | "/bin/cat" | "/usr/bin/cat"));
     }
     // Display letters only: no log file, no key file, no first command.
@@ -60,7 +60,7 @@ pub(super) fn secret_variable(word: &Word, told: &mut Told<'_>) {
 
 /// `printenv NAME`: shows a variable that tells nothing.
 pub(super) fn printable(name: &str) -> bool {
-    PRINTABLE.holds(name) || name.starts_with("LC_")
+    holds(PRINTABLE, name) || name.starts_with("LC_")
 }
 
 pub(super) fn is_name(name: &str) -> bool {
@@ -70,9 +70,9 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 fn influential(name: &str) -> bool {
-    INFLUENTIAL.holds(name) || INFLUENTIAL_PREFIXES.words().any(|prefix| name.starts_with(prefix))
+    holds(INFLUENTIAL, name) || words(INFLUENTIAL_PREFIXES).any(|prefix| name.starts_with(prefix))
 }
 
 pub(super) fn is_secret(name: &str) -> bool {
-    name.split(['_', '.', '-']).any(|part| SECRET_PARTS.holds(part) || SECRET_PARTS.holds(&part.to_ascii_uppercase()))
+    name.split(['_', '.', '-']).any(|part| holds(SECRET_PARTS, part) || holds(SECRET_PARTS, &part.to_ascii_uppercase()))
 }

@@ -1,188 +1,179 @@
-//! The compiled tables of programs: what `build/programs.rs` made of `rules/programs/*.toml` and
-//! `rules/paths.toml`. Knows how to look things up, not what they mean.
+//! The tables of programs: the built-in one, which `build/programs.rs` made of `rules/programs/*.toml` and
+//! `rules/paths.toml`, and a user's. Knows how to look things up, not what they mean.
 
-/// A piece of the pool of text.
+use std::borrow::Cow;
+use std::ops::Deref;
+
+use super::rows::{Check, Code, Denial, Grammar, Known, Operands, Program, Rows, Slice, Style, Sub, Takes, Text};
+
+/// One table of programs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Text {
-    at: u32,
-    len: u32,
+pub(super) enum Table<'t> {
+    BuiltIn,
+    Own(&'t Rows),
 }
 
-impl Text {
-    pub(super) fn get(self) -> &'static str {
-        let at = self.at as usize;
-        POOL.get(at..at + self.len as usize).unwrap_or("")
+impl<'t> Table<'t> {
+    /// Asked for once where many texts are looked at.
+    #[inline]
+    fn pool(self) -> &'t str {
+        match self {
+            Self::BuiltIn => POOL,
+            Self::Own(rows) => &rows.pool,
+        }
+    }
+
+    fn words(self, slice: Slice) -> impl Iterator<Item = &'t str> + Clone {
+        let rows = match self {
+            Self::BuiltIn => WORDS.as_slice(),
+            Self::Own(rows) => &rows.words,
+        };
+        let pool = self.pool();
+        part(rows, slice).iter().map(move |text| cut(pool, *text))
+    }
+
+    fn options(self, slice: Slice) -> &'t [Known] {
+        let rows = match self {
+            Self::BuiltIn => OPTIONS.as_slice(),
+            Self::Own(rows) => &rows.options,
+        };
+        part(rows, slice)
+    }
+
+    fn grammar(self, number: u16) -> Option<Of<'t, Grammar>> {
+        let rows = match self {
+            Self::BuiltIn => GRAMMARS.as_slice(),
+            Self::Own(rows) => &rows.grammars,
+        };
+        rows.get(usize::from(number)).map(|row| Of { table: self, row })
+    }
+
+    fn subs(self, slice: Slice) -> &'t [Sub] {
+        let rows = match self {
+            Self::BuiltIn => SUBS.as_slice(),
+            Self::Own(rows) => &rows.subs,
+        };
+        part(rows, slice)
+    }
+
+    /// Stable code and plain words of a denial by number.
+    fn denial(self, number: u16) -> (Code, Cow<'static, str>) {
+        match self {
+            Self::BuiltIn => built_in_denial(number).map_or(UNSAID, |(code, reason)| (code, Cow::Borrowed(reason))),
+            Self::Own(rows) => {
+                let denial = rows.denials.get(usize::from(number));
+                denial.map_or(UNSAID, |denial| (denial.code, Cow::Owned(cut(&rows.pool, denial.reason).to_owned())))
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn find(self, name: &str) -> Option<Of<'t, Program>> {
+        let rows = match self {
+            Self::BuiltIn => PROGRAMS.as_slice(),
+            Self::Own(rows) => &rows.programs,
+        };
+        let pool = self.pool();
+        let at = rows.binary_search_by(|program| cut(pool, program.name).cmp(name)).ok()?;
+        rows.get(at).map(|row| Of { table: self, row })
     }
 }
 
-/// Some consecutive rows of one of the arrays.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Slice {
-    from: u32,
-    to: u32,
+/// What is said when a number leads nowhere, which no table holds.
+const UNSAID: (Code, Cow<'static, str>) = (Code::UnknownOption, Cow::Borrowed(""));
+
+fn built_in_denial(number: u16) -> Option<(Code, &'static str)> {
+    let denial = DENIALS.get(usize::from(number))?;
+    Some((denial.code, cut(POOL, denial.reason)))
 }
 
-impl Slice {
-    fn of<T>(self, rows: &'static [T]) -> &'static [T] {
-        rows.get(self.from as usize..self.to as usize).unwrap_or(&[])
-    }
-
-    pub(super) fn words(self) -> impl Iterator<Item = &'static str> + Clone {
-        self.of(&WORDS).iter().map(|text| text.get())
-    }
-
-    pub(super) fn is_empty(self) -> bool {
-        self.from == self.to
-    }
-
-    /// For the lists that are sorted.
-    pub(super) fn holds(self, name: &str) -> bool {
-        self.of(&WORDS).binary_search_by(|text| text.get().cmp(name)).is_ok()
-    }
+fn cut(pool: &str, text: Text) -> &str {
+    let at = text.at as usize;
+    pool.get(at..at + text.len as usize).unwrap_or("")
 }
 
-/// What an option takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
-    Nothing,
-    Value,
-    /// A file it reads.
-    Path,
-    /// A count or a size.
-    Number,
-    /// Two words, the second perhaps a file it reads.
-    Pair,
-    /// A value only when it is attached.
-    Maybe,
-    /// Makes the program more than a reader, and why.
-    Denied(u16),
+fn part<T>(rows: &[T], slice: Slice) -> &[T] {
+    rows.get(slice.from as usize..slice.to as usize).unwrap_or(&[])
 }
 
+/// A row, with the table that its numbers point into.
 #[derive(Debug)]
-pub(super) struct Known {
-    name: Text,
-    pub(super) takes: Takes,
+pub(super) struct Of<'t, R> {
+    table: Table<'t>,
+    row: &'t R,
 }
 
-impl Known {
-    pub(super) fn name(&self) -> &'static str {
-        self.name.get()
+impl<R> Clone for Of<'_, R> {
+    fn clone(&self) -> Self {
+        *self
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
-    /// Clusters of letters, long names in full.
-    Plain,
-    /// As plain, and long names may be abbreviated.
-    Gnu,
-    /// One dash or two before a name, no clusters.
-    Single,
-    /// No options: every word is an operand.
-    Raw,
+impl<R> Copy for Of<'_, R> {}
+
+impl<R> Deref for Of<'_, R> {
+    type Target = R;
+
+    fn deref(&self) -> &R {
+        self.row
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operands {
-    None,
-    Text,
-    /// Text, of which what looks like a path is held against the sensitive ones: it may be used as one.
-    Words,
-    /// Files whose contents are shown.
-    Paths,
-    /// Files whose names or metadata are shown.
-    Names,
-    /// A pattern, then files.
-    Pattern,
-    /// A program text, then files.
-    Script,
-    /// Git revisions, `revision:path` and paths.
-    Revisions,
-    /// Names of shell variables.
-    Variables,
-    /// Only `+FORMAT`.
-    Format,
+impl<'t, R> Of<'t, R> {
+    pub(super) fn words(self, slice: Slice) -> impl Iterator<Item = &'t str> + Clone {
+        self.table.words(slice)
+    }
+
+    /// Stable code and plain words of a denial of the same table.
+    pub(super) fn denial(self, number: u16) -> (Code, Cow<'static, str>) {
+        self.table.denial(number)
+    }
 }
 
-/// What a table cannot say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Check {
-    None,
-    Sed,
-    Awk,
-    Jq,
-    Find,
-    Test,
-    Ps,
-    Printenv,
-    GitConfig,
-    Kubectl,
-    Tar,
-    Set,
-    Cd,
-    Printf,
-    Less,
-    /// A word that only introduces further subcommands, with options of its own.
-    Group,
-    Lsof,
-    NpmConfig,
-    Sysctl,
-    Binutils,
-}
-
-#[derive(Debug)]
-pub(super) struct Grammar {
-    short: Slice,
-    long: Slice,
-    pub(super) style: Style,
-    /// `-5` is a number.
-    pub(super) digits: bool,
-    /// `+5` or `+FORMAT` is no file.
-    pub(super) plus: bool,
-    /// No option of this program does more than read, so a word that may become an option is fine.
-    pub(super) harmless: bool,
-    pub(super) always_recursive: bool,
-    pub(super) recursive: Slice,
-    pub(super) operands: Operands,
-    pub(super) max: u8,
-    /// With fewer operands it starts a pager.
-    pub(super) min: u8,
-    pub(super) excess: u16,
-    pub(super) needs: Slice,
-    pub(super) needs_why: u16,
-    pub(super) operands_need: Slice,
-    pub(super) operands_why: u16,
-    pub(super) pattern_options: Slice,
-    pub(super) exact: Slice,
-    pub(super) check: Check,
+impl<'t> Of<'t, Known> {
+    pub(super) fn name(self) -> &'t str {
+        cut(self.table.pool(), self.row.name)
+    }
 }
 
 /// What a long name, perhaps shortened, stands for.
-pub(super) enum Found {
-    One(&'static Known),
+pub(super) enum Found<'t> {
+    One(Of<'t, Known>),
     Ambiguous,
     Nothing,
 }
 
-impl Grammar {
-    pub(super) fn letter(&self, letter: char) -> Option<&'static Known> {
+impl<'t> Of<'t, Grammar> {
+    pub(super) fn letter(self, letter: char) -> Option<Of<'t, Known>> {
         let mut buffer = [0; 4];
         let letter: &str = letter.encode_utf8(&mut buffer);
-        exact(self.short.of(&OPTIONS), letter)
+        self.exactly(self.table.options(self.short), letter)
     }
 
-    pub(super) fn long(&self, name: &str) -> Found {
-        let rows = self.long.of(&OPTIONS);
-        if let Some(known) = exact(rows, name) {
+    fn exactly(self, rows: &'t [Known], name: &str) -> Option<Of<'t, Known>> {
+        let pool = self.table.pool();
+        let at = rows.binary_search_by(|known| cut(pool, known.name).cmp(name)).ok()?;
+        rows.get(at).map(|row| self.known(row))
+    }
+
+    fn known(self, row: &'t Known) -> Of<'t, Known> {
+        Of { table: self.table, row }
+    }
+
+    pub(super) fn long(self, name: &str) -> Found<'t> {
+        let rows = self.table.options(self.row.long);
+        if let Some(known) = self.exactly(rows, name) {
             return Found::One(known);
         }
         if self.style == Style::Single
-            && let Some(known) = exact(self.short.of(&OPTIONS), name)
+            && let Some(known) = self.exactly(self.table.options(self.short), name)
         {
             return Found::One(known);
         }
-        let from = rows.partition_point(|known| known.name() < name);
-        let mut candidates = rows.get(from..).unwrap_or(&[]).iter().take_while(|known| known.name().starts_with(name));
+        let pool = self.table.pool();
+        let from = rows.partition_point(|known| cut(pool, known.name) < name);
+        let rest = rows.get(from..).unwrap_or(&[]).iter().map(|row| self.known(row));
+        let mut candidates = rest.take_while(|known| known.name().starts_with(name));
         let Some(first) = candidates.next() else { return Found::Nothing };
         let mut all_alike = true;
         for other in candidates {
@@ -203,68 +194,44 @@ impl Grammar {
     }
 }
 
-fn exact(rows: &'static [Known], name: &str) -> Option<&'static Known> {
-    let at = rows.binary_search_by(|known| known.name().cmp(name)).ok()?;
-    rows.get(at)
-}
-
-#[derive(Debug)]
-pub(super) struct Sub {
-    words: Slice,
-    grammar: u16,
-    /// Not 0: never a reader, and why.
-    pub(super) denial: u16,
-}
-
-impl Sub {
-    pub(super) fn words(&self) -> impl Iterator<Item = &'static str> + Clone {
-        self.words.words()
+impl<'t> Of<'t, Sub> {
+    /// The words that lead to it.
+    pub(super) fn path(self) -> impl Iterator<Item = &'t str> + Clone {
+        self.table.words(self.row.words)
     }
 
-    pub(super) fn grammar(&self) -> Option<&'static Grammar> {
-        GRAMMARS.get(usize::from(self.grammar))
+    pub(super) fn grammar(self) -> Option<Of<'t, Grammar>> {
+        self.table.grammar(self.row.grammar)
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Program {
-    name: Text,
-    grammar: u16,
-    subs: Slice,
-}
-
-impl Program {
-    pub(super) fn find(name: &str) -> Option<&'static Program> {
-        let at = PROGRAMS.binary_search_by(|program| program.name.get().cmp(name)).ok()?;
-        PROGRAMS.get(at)
+impl<'t> Of<'t, Program> {
+    /// The built-in program of this name, or the user's: a user's table adds, it replaces nothing.
+    pub(super) fn find(name: &str, own: Option<&'t Rows>) -> Option<Self> {
+        Table::BuiltIn.find(name).or_else(|| Table::Own(own?).find(name))
     }
 
-    pub(super) fn name(&self) -> &'static str {
-        self.name.get()
+    pub(super) fn name(self) -> &'t str {
+        cut(self.table.pool(), self.row.name)
     }
 
-    pub(super) fn grammar(&self) -> Option<&'static Grammar> {
-        GRAMMARS.get(usize::from(self.grammar))
+    pub(super) fn grammar(self) -> Option<Of<'t, Grammar>> {
+        self.table.grammar(self.row.grammar)
     }
 
-    pub(super) fn subs(&self) -> &'static [Sub] {
-        self.subs.of(&SUBS)
+    pub(super) fn subs(self) -> impl ExactSizeIterator<Item = Of<'t, Sub>> + Clone {
+        self.table.subs(self.row.subs).iter().map(move |row| Of { table: self.table, row })
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Denial {
-    code: Text,
-    reason: Text,
+/// The words of a built-in list.
+pub(super) fn words(slice: Slice) -> impl Iterator<Item = &'static str> + Clone {
+    part(&WORDS, slice).iter().map(|text| cut(POOL, *text))
 }
 
-impl Denial {
-    /// Stable code and plain words of a denial by number.
-    pub(super) fn words(number: u16) -> (&'static str, &'static str) {
-        DENIALS
-            .get(usize::from(number))
-            .map_or(("unknown_option", ""), |denial| (denial.code.get(), denial.reason.get()))
-    }
+/// Whether a built-in list that is sorted holds a name.
+pub(super) fn holds(slice: Slice, name: &str) -> bool {
+    part(&WORDS, slice).binary_search_by(|text| cut(POOL, *text).cmp(name)).is_ok()
 }
 
 /// A pattern of path components that names something secret.
@@ -285,16 +252,16 @@ impl Sensitive {
     }
 
     pub(super) fn components(&self) -> impl Iterator<Item = &'static str> + Clone {
-        self.components.words()
+        words(self.components)
     }
 
     /// Names that this pattern is there for.
     pub(super) fn samples(&self) -> impl Iterator<Item = &'static str> {
-        self.samples.words()
+        words(self.samples)
     }
 
     pub(super) fn reason(&self) -> &'static str {
-        Denial::words(self.denial).1
+        built_in_denial(self.denial).map_or("", |(_, reason)| reason)
     }
 }
 
@@ -311,7 +278,7 @@ impl SensitiveName {
     }
 
     pub(super) fn name(&self) -> &'static str {
-        self.name.get()
+        cut(POOL, self.name)
     }
 
     pub(super) fn find(name: &str) -> Option<&'static str> {
@@ -328,12 +295,12 @@ impl SensitiveName {
     }
 
     fn among(rows: &'static [SensitiveName], name: &str) -> Option<&'static str> {
-        let at = rows.binary_search_by(|row| row.name.get().cmp(name)).ok()?;
+        let at = rows.binary_search_by(|row| row.name().cmp(name)).ok()?;
         rows.get(at).map(SensitiveName::reason)
     }
 
     pub(super) fn reason(&self) -> &'static str {
-        Denial::words(self.denial).1
+        built_in_denial(self.denial).map_or("", |(_, reason)| reason)
     }
 }
 

@@ -8,6 +8,9 @@ use crate::word::{Value, Word};
 
 use super::{Inner, Unwrapped, via};
 
+/// The programs that are looked at here.
+pub(super) const NAMES: &[&str] = &["find", "gfind", "fd", "fdfind", "source", ".", "alias", "crontab"];
+
 pub(super) fn unwrap(name: &str, words: &[Word], simple: &Simple) -> Option<Unwrapped> {
     match base_name(name) {
         "find" | "gfind" => find(name, words, simple),

@@ -69,7 +69,6 @@ pub(crate) fn unwrap(simple: &Simple) -> Option<Unwrapped> {
     None
 }
 
-/// Whether the program runs commands given to it.
 /// Whether whatever follows this program's name may be another command. A program that wraps in one of its subcommands
 /// alone, as `docker` does in `docker exec`, is none.
 pub(crate) fn is_wrapper(program: &str) -> bool {
@@ -79,6 +78,21 @@ pub(crate) fn is_wrapper(program: &str) -> bool {
 /// Whether this program runs the code it is given, and is for nothing else.
 pub(crate) fn is_interpreter(program: &str) -> bool {
     table::interpreter(program).is_some_and(|interpreter| !interpreter.also_a_tool)
+}
+
+/// Whether this program runs code it is given, whatever else it is for.
+pub(crate) fn runs_code(program: &str) -> bool {
+    table::interpreter(program).is_some()
+}
+
+/// Whether this program carries commands in a way of its own.
+pub(crate) fn is_carrier(program: &str) -> bool {
+    carriers::NAMES.contains(&program)
+}
+
+/// The subcommands by which a program runs other commands.
+pub(crate) fn carrying_subcommands(program: &str) -> impl Iterator<Item = &'static [&'static str]> {
+    table::wrappers(program).map(|(path, _)| path).filter(|path| !path.is_empty())
 }
 
 /// Inline code given to an interpreter.

@@ -140,7 +140,12 @@ impl Walker<'_> {
 
     fn around(&self) -> crate::safe::Around<'_> {
         let folders = &self.env.folders;
-        crate::safe::Around { folders: folders.all(), lost: folders.are_lost(), workspace: self.workspace }
+        crate::safe::Around {
+            folders: folders.all(),
+            lost: folders.are_lost(),
+            workspace: self.workspace,
+            own: self.own,
+        }
     }
 
     /// What the program word itself says.

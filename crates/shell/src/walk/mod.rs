@@ -22,6 +22,7 @@ use crate::command::{Place, Simple, Stdin, Via};
 use crate::danger;
 use crate::parse::{self, Fault, FaultKind, Here, Parsed};
 use crate::reason::{Layer, Reason, Risk};
+use crate::safe::Rows;
 use crate::word::{Span, Word};
 use env::Env;
 
@@ -109,6 +110,8 @@ struct Frame {
 pub(crate) struct Walker<'t> {
     text: &'t str,
     workspace: Option<&'t str>,
+    /// The user's own programs that only read.
+    own: Option<&'t Rows>,
     env: Env,
     frame: Frame,
     functions: Vec<String>,
@@ -129,8 +132,8 @@ struct Mark {
 /// The heredocs of the text being walked.
 type Heres<'h, 'a> = &'h [Here<'a>];
 
-/// `workspace`: the folder that belongs to the agent's work.
-pub(crate) fn walk<'t>(text: &'t str, workspace: Option<&'t str>) -> Walk {
+/// `workspace`: the folder that belongs to the agent's work. `own`: the user's own programs that only read.
+pub(crate) fn walk<'t>(text: &'t str, workspace: Option<&'t str>, own: Option<&'t Rows>) -> Walk {
     let frame = Frame {
         base: Base::Offset(0),
         place: Place::default(),
@@ -145,6 +148,7 @@ pub(crate) fn walk<'t>(text: &'t str, workspace: Option<&'t str>) -> Walk {
     let mut walker = Walker {
         text,
         workspace,
+        own,
         env: Env::default(),
         frame,
         functions: Vec::new(),

@@ -4,7 +4,7 @@ use super::Walk;
 use crate::word::Word;
 
 fn walk(line: &str) -> Walk {
-    super::walk(line, None)
+    super::walk(line, None, None)
 }
 
 fn commands(line: &str) -> Vec<String> {
