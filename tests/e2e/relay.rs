@@ -87,7 +87,7 @@ fn a_person_or_the_host_answers_and_the_first_one_counts() {
         .post(&place.ann, &format!("/v1/approvals/{id}/decision"), &json!({"decision": "deny"}))
         .expect_error(409, "already_decided");
     host.bash("3", "make all");
-    host.expect("call_announced");
+    host.until("call_announced");
     host.until("tool_result");
     // A person's no, with its reason; and a change that an engine cannot be told is a no.
     for (call_id, body, words) in [
@@ -95,7 +95,8 @@ fn a_person_or_the_host_answers_and_the_first_one_counts() {
         ("5", json!({"decision": "allow-once", "override": "make -n"}), "instead: make -n"),
     ] {
         host.bash(call_id, "make install");
-        host.expect("tool_request");
+        // What was said of the call before may come after its end.
+        host.until("tool_request");
         place.decide(&place.pending(), &body);
         assert!(host.until("tool_cancelled")["reason"].as_str().unwrap().contains(words));
     }

@@ -6,10 +6,11 @@ use crate::sandbox::Sandbox;
 /// Lines tried before it is small enough.
 const MAX_TRIES: usize = 300;
 
-pub fn smallest(line: &str, status: u8, sandbox: &mut Sandbox) -> (String, String) {
+/// `first`: what was seen the first time, for what cannot be seen again.
+pub fn smallest(line: &str, status: u8, first: &str, sandbox: &mut Sandbox) -> (String, String) {
     let mut fails = |line: &str| Said::of(line).lacks(&sandbox.run(line, status).started);
     let mut best = line.to_owned();
-    let mut why = fails(line).unwrap_or_else(|| "it happens only sometimes".to_owned());
+    let mut why = fails(line).unwrap_or_else(|| format!("it happens only sometimes: {first}"));
     let mut tries = 0;
     let mut size = best.len() / 2;
     while size > 0 {
