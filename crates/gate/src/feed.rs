@@ -1,12 +1,14 @@
 //! The feed: the record's events after a cursor, in order, none left out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::ports::{Committed, Ledger, StoreError};
 
 const PAGE: usize = 512;
+const RETRY: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub struct Feed {
@@ -40,6 +42,20 @@ impl Feed {
                 }
             }
             self.head.changed().await.map_err(|_| StoreError::Closed)?;
+        }
+    }
+
+    /// The same, where a store that cannot be read now is waited for; nothing once it is shut down.
+    pub async fn next_in_time(&mut self) -> Option<Vec<Arc<Committed>>> {
+        loop {
+            match self.next().await {
+                Ok(events) => return Some(events),
+                Err(StoreError::Closed) => return None,
+                Err(error) => {
+                    tracing::warn!(%error, "the feed cannot be read; trying again");
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
         }
     }
 }

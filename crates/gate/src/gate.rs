@@ -1,11 +1,10 @@
 //! The service itself: starts the tasks that follow the record, and answers who a caller is.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use countersign_model::{
-    ApprovalId, ChannelChoice, ClientId, Digest, Door, EventBody, EventKind, GrantId, KeyHash, KeyId, KeyRecord,
-    KeySecret, Role, Rules, Status, Timestamp,
+    ApprovalId, ChannelChoice, ClientId, Digest, Door, GrantId, KeyHash, KeyId, KeyRecord, KeySecret, Role, Rules,
+    Timestamp,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -15,24 +14,22 @@ use crate::command::{Command, Done, Reach};
 use crate::error::GateError;
 use crate::expiry::{self, Alarm};
 use crate::feed::Feed;
+use crate::following;
 use crate::handles::{
     AdminHandle, AgentHandle, ApproverHandle, Caller, ForwardHandle, InboxHandle, NodeHandle, Standing,
 };
 use crate::keyring::KeyRing;
 use crate::live::Live;
 use crate::pairing::Pairings;
-use crate::ports::{Channel, Clock, Committed, Ledger, LedgerStats, Presence, StoreError};
+use crate::ports::{Channel, Clock, Ledger, LedgerStats, Presence, StoreError};
 use crate::stops::Stops;
 use crate::waiters::Waiters;
 
 /// The agent a caller on the data folder's socket is without a key.
 pub(crate) const LOCAL_KEY: KeyId = KeyId::from_random([0; 16]);
-const SWEEP_EVERY_MS: u64 = 3600 * 1000;
-const SWEEP_BATCH: usize = 1000;
 /// 128 bits in the usual writings.
 const MIN_DEVICE_ID: usize = 22;
 const MAX_DEVICE_ID: usize = 256;
-const FEED_RETRY: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Copy, Debug)]
 pub struct GateConfig {
@@ -112,12 +109,12 @@ impl Gate {
         let head = *inner.ledger.head().borrow();
         let mut tasks = inner.tasks.lock();
         tasks.spawn(expiry::run(inner.ledger.clone(), inner.clock.clone(), inner.alarm.clone()));
-        tasks.spawn(follow_feed(Arc::downgrade(&inner), Feed::after(inner.ledger.clone(), head)));
+        tasks.spawn(following::wake_and_refresh(Arc::downgrade(&inner), Feed::after(inner.ledger.clone(), head)));
         for channel in &inner.channels {
             tasks.spawn(channels::follow(inner.ledger.clone(), inner.clock.clone(), channel.clone()));
         }
         if let Some(keep_ms) = config.retention_ms {
-            tasks.spawn(sweep(inner.ledger.clone(), inner.clock.clone(), keep_ms));
+            tasks.spawn(following::sweep(inner.ledger.clone(), inner.clock.clone(), keep_ms));
         }
         drop(tasks);
         Ok(Self(inner))
@@ -356,79 +353,4 @@ pub(crate) fn new_approval_id() -> Result<ApprovalId, GateError> {
 
 pub(crate) fn new_grant_id() -> Result<GrantId, GateError> {
     Ok(GrantId::from_random(random()?))
-}
-
-/// Wakes waiters and refreshes keys from what was committed, and from nothing else.
-async fn follow_feed(gate: std::sync::Weak<Inner>, mut feed: Feed) {
-    loop {
-        let events = match feed.next().await {
-            Ok(events) => events,
-            Err(StoreError::Closed) => return,
-            Err(error) => {
-                tracing::warn!(%error, "the feed cannot be read; trying again");
-                tokio::time::sleep(FEED_RETRY).await;
-                continue;
-            }
-        };
-        let Some(gate) = gate.upgrade() else { return };
-        for committed in events {
-            if let Err(error) = on_event(&gate, &committed).await {
-                tracing::warn!(%error, "a waiter could not be told; it will ask again");
-            }
-        }
-    }
-}
-
-async fn on_event(gate: &Inner, committed: &Committed) -> Result<(), StoreError> {
-    match committed.event.body.kind() {
-        EventKind::Resolved => {
-            let Some(id) = committed.event.body.approval_id() else { return Ok(()) };
-            if !gate.waiters.is_waited_for(&id) {
-                return Ok(());
-            }
-            let approval = match &committed.approval {
-                Some(approval) => Some(approval.clone()),
-                None => gate.ledger.approval(id).await?,
-            };
-            if let Some(approval) = approval.filter(|approval| approval.status() != Status::Pending) {
-                gate.waiters.wake(&approval);
-            }
-        }
-        EventKind::KeyMade | EventKind::KeyRevoked => gate.refresh_keys().await?,
-        EventKind::StopAsked => {
-            if let EventBody::StopAsked { approval_id, by } = &committed.event.body {
-                gate.stops.ask(*approval_id, by);
-            }
-        }
-        EventKind::Ran => {
-            if let Some(id) = committed.event.body.approval_id() {
-                gate.stops.forget(&id);
-                gate.live.end(&id);
-            }
-        }
-        EventKind::Requested
-        | EventKind::Ruled
-        | EventKind::Consumed
-        | EventKind::GrantMade
-        | EventKind::GrantRevoked
-        | EventKind::PolicyPut
-        | EventKind::NodeBound
-        | EventKind::Trusted
-        | EventKind::Untrusted
-        | EventKind::Swept => {}
-    }
-    Ok(())
-}
-
-async fn sweep(ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>, keep_ms: u64) {
-    loop {
-        let before = Timestamp::from_millis(clock.now().as_millis() - i64::try_from(keep_ms).unwrap_or(i64::MAX));
-        match ledger.submit(Command::Sweep { before, limit: SWEEP_BATCH }).await {
-            Ok(Ok(Done::Swept(count))) if count >= SWEEP_BATCH as u64 => continue,
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "old contents were not removed"),
-            Err(error) => tracing::warn!(%error, "old contents were not removed"),
-        }
-        clock.sleep_until(clock.now().plus_millis(SWEEP_EVERY_MS)).await;
-    }
 }

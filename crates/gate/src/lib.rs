@@ -12,6 +12,7 @@ mod command;
 mod error;
 mod expiry;
 mod feed;
+mod following;
 mod gate;
 mod handles;
 mod keyring;

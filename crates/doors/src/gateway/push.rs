@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use countersign_gate::{Committed, StoreError};
+use countersign_gate::Committed;
 use countersign_model::{Approval, EventKind, KeyId};
 use parking_lot::RwLock;
 use serde_json::json;
@@ -14,8 +14,6 @@ use super::connection::Session;
 use super::hello::{TICK_MS, Who};
 use super::{Gateway, frame, views};
 use crate::socket::Outbox;
-
-const FEED_RETRY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Default)]
 pub(super) struct Peers(RwLock<HashMap<String, Peer>>);
@@ -78,16 +76,7 @@ pub(super) async fn follow(gateway: Arc<Gateway>) {
         drop(gateway);
         weak
     };
-    loop {
-        let events = match feed.next().await {
-            Ok(events) => events,
-            Err(StoreError::Closed) => return,
-            Err(error) => {
-                tracing::warn!(%error, "the feed cannot be read; trying again");
-                tokio::time::sleep(FEED_RETRY).await;
-                continue;
-            }
-        };
+    while let Some(events) = feed.next_in_time().await {
         let Some(gateway) = gateway.upgrade() else { return };
         for committed in events {
             tell(&gateway, &committed).await;

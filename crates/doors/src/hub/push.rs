@@ -1,9 +1,8 @@
 //! Tells the devices of people what is asked and how it ended: after the commit, from the record.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use countersign_gate::{Committed, Feed, StoreError};
+use countersign_gate::{Committed, Feed};
 use countersign_model::{Approval, EventKind};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -11,20 +10,9 @@ use super::Hub;
 use super::card::{Card, Ending, is_for};
 use super::wire::{APPROVAL_REQUEST, APPROVAL_RESOLVED};
 
-const RETRY: Duration = Duration::from_millis(200);
-
 /// Until the store is closed. A device that was not there, or did not read, lists what is pending.
 pub(super) async fn follow(hub: Hub, mut feed: Feed) {
-    loop {
-        let events = match feed.next().await {
-            Ok(events) => events,
-            Err(StoreError::Closed) => return,
-            Err(error) => {
-                tracing::warn!(%error, "the hub cannot read the record; trying again");
-                tokio::time::sleep(RETRY).await;
-                continue;
-            }
-        };
+    while let Some(events) = feed.next_in_time().await {
         if hub.0.gate.is_closing() {
             return;
         }
