@@ -11,7 +11,7 @@ use countersign_model::{
 use crate::sample::{
     CLIENT, allow_once, approval_id, create, custom, decide, exec, new_approval, question, request, tool,
 };
-use crate::{SimClock, running};
+use crate::{SimClock, doors, running};
 
 /// One store that can be closed and opened again.
 pub trait Harness: Send + Sync {
@@ -97,6 +97,13 @@ pub async fn run_all(fresh: &dyn Fn() -> Box<dyn Harness>) {
     running::what_is_remembered_is_added_to_what_is_trusted(&*fresh()).await;
     running::a_permit_is_taken_at_once_only_where_nobody_is_asked(&*fresh()).await;
     running::a_run_ends_once_and_is_stopped_only_while_it_runs(&*fresh()).await;
+    doors::a_name_is_one_open_request_of_its_client(&*fresh()).await;
+    doors::an_agent_that_is_gone_is_told_no(&*fresh()).await;
+    doors::a_way_that_reaches_nobody_who_may_answer_is_a_no(&*fresh()).await;
+    doors::a_machine_and_its_key_are_for_each_other(&*fresh()).await;
+    doors::an_entry_knows_its_last_use(&*fresh()).await;
+    doors::a_document_takes_grants_with_it_or_nothing_changes(&*fresh()).await;
+    doors::a_host_answers_for_its_own_and_only_where_policy_says_so(&*fresh()).await;
 }
 
 async fn created_and_read_back(harness: &dyn Harness) {

@@ -10,6 +10,7 @@
 
 mod clock;
 pub mod conformance;
+mod doors;
 pub mod history;
 mod running;
 pub mod sample;
