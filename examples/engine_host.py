@@ -55,6 +55,8 @@ class Host:
 
 
 def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     host = Host(sys.argv[2:])
     for number, (name, args) in enumerate(SCRIPT):
         end = host.call(number, name, args)
