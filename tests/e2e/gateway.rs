@@ -112,7 +112,13 @@ fn ids_are_whole_or_a_beginning_or_the_callers_own_and_never_two_things() {
     assert_eq!(reason(&error), "APPROVAL_ID_AMBIGUOUS");
     let whole = first["approvalId"].as_str().unwrap().to_owned();
     ann.call("exec.approval.resolve", json!({ "id": whole[..20], "decision": "allow-once" })).unwrap();
-    ann.call("exec.approval.resolve", json!({ "id": "job-1", "decision": "deny" })).unwrap();
+    // Also when one of the two has ended: an answer that comes late must not go to somebody else's of that name, nor
+    // to one that only begins so.
+    let late = ann.call("exec.approval.resolve", json!({ "id": "job-1", "decision": "deny" })).unwrap_err();
+    assert_eq!(reason(&late), "APPROVAL_ID_AMBIGUOUS");
+    ask(&mut other, "solo-12", "make e").unwrap();
+    let begins_so = ann.call("exec.approval.resolve", json!({ "id": "solo-1", "decision": "allow-once" })).unwrap_err();
+    assert_eq!(reason(&begins_so), "APPROVAL_NOT_FOUND");
     // Ended: the name is free again, and the same answer again is no error.
     ann.call("exec.approval.resolve", json!({ "id": whole, "decision": "allow-once" })).unwrap();
     let error = ann.call("exec.approval.resolve", json!({ "id": whole, "decision": "deny" })).unwrap_err();

@@ -275,3 +275,65 @@ fn a_machine_is_asked_by_its_own_key_and_its_end_is_told_at_once() {
         assert_eq!(impostor.call(method, json!({ "command": "ls" })).unwrap_err()["code"], "FORBIDDEN");
     }
 }
+
+#[test]
+fn threat_64_what_a_revoked_key_still_sends_decides_nothing() {
+    let gate = Gate::start();
+    let mut agent = Client::connect(&gate, &gate.key("agent", "bot"));
+    for round in 0..20 {
+        let made = gate.post(&gate.admin, "/v1/keys", &json!({ "role": "approver", "name": "bob" })).expect(200);
+        let mut bob = Client::connect(&gate, made["key"].as_str().unwrap());
+        let asked = agent.request("exec.approval.request", json!({ "command": "make", "twoPhase": true }));
+        let id = agent.answer(&asked).unwrap()["approvalId"].as_str().unwrap().to_owned();
+        gate.call("DELETE", &format!("/v1/keys/{}", made["key_id"].as_str().unwrap()), &gate.admin, None).expect(200);
+        let resolve = json!({ "type": "req", "id": "late", "method": "exec.approval.resolve", "params": { "id": id, "decision": "allow-once" } });
+        // It may be closed by then.
+        let _ = bob.socket.send(Message::text(resolve.to_string()));
+        bob.closed();
+        let now = gate.get(&gate.admin, &format!("/v1/approvals/{id}")).expect(200);
+        assert_eq!(now["status"], "pending", "round {round}");
+    }
+}
+
+#[test]
+fn what_another_gate_forwards_is_held_to_what_anybody_sends() {
+    let gate = Gate::start();
+    let mut agent = Client::connect(&gate, &gate.key("agent", "laptop"));
+    let forward = |changes: Value| {
+        let mut params = json!({
+            "id": "fwd_1", "action": { "kind": "exec", "command": "make" }, "actionType": "exec_cmd",
+            "sessionId": "s", "expiresInMs": 60000, "path": ["a"],
+        });
+        params.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        params
+    };
+    let exec = |command: &str| json!({ "kind": "exec", "command": command, "env": {} });
+    let words = |command: &str| json!({ "kind": "exec", "command": command, "argv": ["rm", "-rf", "/"], "env": {} });
+    let good = agent.request("forward.request", forward(json!({ "action": exec("make") })));
+    assert_eq!(agent.answer(&good).unwrap()["status"], "accepted");
+    for changes in [
+        json!({ "action": exec("a\u{0}b") }),
+        json!({ "action": exec(&"x".repeat(20_000)) }),
+        json!({ "action": exec("make"), "actionType": "http_request" }),
+        json!({ "action": exec("make"), "actionType": "a\nb" }),
+        json!({ "action": exec("make"), "sessionId": "" }),
+        json!({ "action": exec("make"), "expiresInMs": 90_000_000 }),
+        json!({ "action": exec("make"), "id": "appr_1" }),
+        json!({ "action": exec("make"), "path": vec!["a"; 9] }),
+        json!({ "action": exec("make"), "path": ["x".repeat(5_000)] }),
+        // Another action under a name that stands for one.
+        json!({ "action": exec("rm x"), "id": "fwd_1" }),
+        json!({ "action": {} }),
+        // Shown as one thing, and another by its words.
+        json!({ "action": words("ls") }),
+        json!({ "action": { "kind": "exec", "command": "", "argv": [], "env": {} } }),
+    ] {
+        let mut params = json!({ "id": "fwd_2" });
+        params.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        let error = agent.call("forward.request", forward(params)).unwrap_err();
+        assert_eq!(error["code"], "INVALID_REQUEST", "{changes}");
+    }
+    let mut spy = Client::connect(&gate, &gate.key("agent", "spy"));
+    assert_eq!(spy.call("forward.withdraw", json!({ "id": "fwd_1" })).unwrap(), json!({ "withdrawn": false }));
+    assert_eq!(agent.call("forward.withdraw", json!({ "id": "fwd_1" })).unwrap(), json!({ "withdrawn": true }));
+}

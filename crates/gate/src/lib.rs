@@ -36,7 +36,7 @@ pub use handles::{
 pub use live::{Follower, Output, OutputStream};
 pub use pairing::{PAIRING_MS, Pairing, PairingCode};
 pub use ports::{
-    AuditLine, Beginning, BoxFuture, Channel, ChannelError, Clock, Committed, GrantFilter, Ledger, LedgerStats,
-    ListFilter, Listed, NodeOf, PolicyText, Presence, StoreError, Tx,
+    AuditLine, BoxFuture, Channel, ChannelError, Clock, Committed, GrantFilter, Ledger, LedgerStats, ListFilter,
+    Listed, NodeOf, PolicyText, Presence, Sought, StoreError, Tx,
 };
 pub use row::{ApprovalRow, EntryUse, IdempotentRow, RowError};

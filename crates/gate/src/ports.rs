@@ -70,14 +70,12 @@ pub struct GrantFilter {
     pub include_ended: bool,
 }
 
-/// What a request is looked for by: the beginning of its id, or of what its requester calls it.
+/// What a request is looked for by.
 #[derive(Clone, Debug)]
-pub enum Beginning {
-    /// From the first id that begins so to the last.
-    Id {
-        first: ApprovalId,
-        last: ApprovalId,
-    },
+pub enum Sought {
+    /// The beginning of its id: from the first that begins so to the last.
+    Id { first: ApprovalId, last: ApprovalId },
+    /// What its requester calls it, whole; the newest of each client that does.
     Alias(String),
 }
 
@@ -122,10 +120,10 @@ pub trait Ledger: Send + Sync + 'static {
     fn trust(&self, workspace: String) -> BoxFuture<'_, Result<Option<Trust>, StoreError>>;
     fn keys(&self) -> BoxFuture<'_, Result<Vec<KeyRecord>, StoreError>>;
     fn cursor(&self, name: String) -> BoxFuture<'_, Result<u64, StoreError>>;
-    /// Requests that begin so, pending ones or ended ones, newest first.
+    /// Pending ones or ended ones.
     fn find(
         &self,
-        beginning: Beginning,
+        sought: Sought,
         pending: bool,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Arc<Approval>>, StoreError>>;

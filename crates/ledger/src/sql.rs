@@ -109,11 +109,12 @@ pub(crate) const FIND_ENDED: &str = concat!(
     approval_columns!(),
     " FROM approvals WHERE id >= $1 AND id <= $2 AND status <> 'pending' ORDER BY id LIMIT $3"
 );
-/// Begins with, as a range that an index serves. The last character there is ends the range.
+/// The newest of each client, so that nobody can hide another's behind many of their own.
 pub(crate) const FIND_ALIAS: &str = concat!(
     "SELECT ",
     approval_columns!(),
-    " FROM approvals WHERE alias >= $1 AND alias <= $2 AND (status = 'pending') = $3 ORDER BY n DESC LIMIT $4"
+    " FROM approvals WHERE n IN (SELECT max(n) FROM approvals WHERE alias = $1 AND (status = 'pending') = $2 \
+     GROUP BY client) ORDER BY n DESC LIMIT $3"
 );
 
 pub(crate) const ENTRY_USES: &str =

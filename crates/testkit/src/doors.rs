@@ -1,7 +1,7 @@
 //! What every ledger must do for the doors that stay connected: names that requesters give, agents that go away, people
 //! who are not there, machines, entries that are used, documents that take grants with them, hosts that answer.
 
-use countersign_gate::{Beginning, Clock as _, Command, NewDecision, Reach, Refused, Withdrawal};
+use countersign_gate::{Clock as _, Command, NewDecision, Reach, Refused, Sought, Withdrawal};
 use countersign_model::{
     Answer, ApprovalId, Choice, ClientId, EngineTerms, KeyId, KeyRecord, KeySecret, Mode, Policy, Reason, Role, Status,
 };
@@ -18,8 +18,8 @@ fn named(number: u64, client: KeyId, alias: &str) -> Command {
     Command::Create(Box::new(new_approval(approval_id(number), request, 60_000)))
 }
 
-async fn found(world: &World, beginning: Beginning, pending: bool) -> Vec<ApprovalId> {
-    let found = world.ledger.find(beginning, pending, 10).await.unwrap();
+async fn found(world: &World, sought: Sought, pending: bool) -> Vec<ApprovalId> {
+    let found = world.ledger.find(sought, pending, 10).await.unwrap();
     found.iter().map(|approval| approval.id).collect()
 }
 
@@ -30,16 +30,18 @@ pub async fn a_name_is_one_open_request_of_its_client(harness: &dyn Harness) {
     world.created(named(3, OTHER, "job-1")).await;
     world.created(named(4, CLIENT, "job-12")).await;
     world.created(named(5, CLIENT, "Job-1")).await;
-    let by_name = |text: &str| Beginning::Alias(text.to_owned());
-    // Newest first; case counts, and what only begins so is found too.
-    assert_eq!(found(&world, by_name("job-1"), true).await, [4, 3, 1].map(approval_id));
+    let by_name = |text: &str| Sought::Alias(text.to_owned());
+    // Each client's; case counts, and what only begins so is something else.
+    assert_eq!(found(&world, by_name("job-1"), true).await, [3, 1].map(approval_id));
     assert_eq!(found(&world, by_name("job-2"), true).await, []);
     world.run(allow_once(approval_id(1), "ann")).await.unwrap();
-    assert_eq!(found(&world, by_name("job-1"), true).await, [4, 3].map(approval_id));
+    assert_eq!(found(&world, by_name("job-1"), true).await, [3].map(approval_id));
     assert_eq!(found(&world, by_name("job-1"), false).await, [1].map(approval_id));
     // Once it has ended the name is free.
     world.created(named(6, CLIENT, "job-1")).await;
-    let range = Beginning::Id { first: approval_id(3), last: approval_id(5) };
+    world.run(allow_once(approval_id(6), "ann")).await.unwrap();
+    assert_eq!(found(&world, by_name("job-1"), false).await, [6].map(approval_id), "the newest of each client");
+    let range = Sought::Id { first: approval_id(3), last: approval_id(5) };
     assert_eq!(found(&world, range.clone(), true).await, [3, 4, 5].map(approval_id));
     assert_eq!(found(&world, range, false).await, []);
 }

@@ -132,6 +132,15 @@ async fn run(
     tokio::pin!(lost);
     loop {
         tokio::select! {
+            // First whether the key holds: nothing is taken from somebody after it was said that it does not.
+            biased;
+            () = &mut lost => {
+                if !session.gateway.gate.is_closing() {
+                    return (CloseCode::Policy, "the key no longer holds");
+                }
+                let _ = tokio::time::timeout(LAST_ANSWERS, last_answers(&mut open, &mut inbox, socket)).await;
+                return (CloseCode::Restart, "the gate is shutting down");
+            }
             text = inbox.next() => {
                 let Some(text) = text else { return (CloseCode::Normal, "") };
                 if !socket.send(text).await {
@@ -152,13 +161,6 @@ async fn run(
                 Received::Closed => return (CloseCode::Normal, ""),
             },
             Some(_) = open.join_next(), if !open.is_empty() => {}
-            () = &mut lost => {
-                if !session.gateway.gate.is_closing() {
-                    return (CloseCode::Policy, "the key no longer holds");
-                }
-                let _ = tokio::time::timeout(LAST_ANSWERS, last_answers(&mut open, &mut inbox, socket)).await;
-                return (CloseCode::Restart, "the gate is shutting down");
-            }
         }
     }
 }

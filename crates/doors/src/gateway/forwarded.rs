@@ -1,11 +1,12 @@
 //! Requests that another gate forwards: whole actions of any kind, asked of the people here whatever policy would
 //! allow, and answered with everything they said.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use countersign_gate::{AgentHandle, GateError, NewRequest, Refused};
 use countersign_model::{
-    Action, ActionType, AgentWords, Approval, Ask, ChannelChoice, Digest, Status, Target, TermsAsked,
+    Action, ActionType, AgentWords, Approval, Ask, ChannelChoice, Digest, Exec, Status, Target, TermsAsked,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use super::connection::Session;
 use super::frame::{self, Failure};
 use super::{requests, views};
+use crate::words::{WordsError, exec_of_words};
 
 /// Gates that a request may have come through.
 const MAX_PATH: usize = 8;
@@ -41,6 +43,7 @@ pub(super) async fn request(session: &Session, id: &str, params: ForwardParams) 
         let message = "this request came from here or through too many gates; look at the `[forward]` sections";
         return Err(Failure::invalid(message).because("FORWARD_LOOP"));
     }
+    check_words(&params.action)?;
     let asker = session.asker()?;
     let approval = match known(&asker, &params).await? {
         Some(approval) => approval,
@@ -51,6 +54,16 @@ pub(super) async fn request(session: &Session, id: &str, params: ForwardParams) 
     }
     let ended = requests::ended(session, &asker, approval).await?;
     Ok(outcome(&ended))
+}
+
+/// A command by its words is shown by those very words, whatever text came with them.
+fn check_words(action: &Action) -> Result<(), Failure> {
+    let Action::Exec(Exec { command, argv: Some(argv), .. }) = action else { return Ok(()) };
+    let exec = exec_of_words(argv.clone(), Some(command), None, BTreeMap::new());
+    match exec.map_err(|error| Failure::invalid(error.to_string()))? {
+        exec if exec.command == *command => Ok(()),
+        _ => Err(Failure::invalid(WordsError::Differ.to_string())),
+    }
 }
 
 /// Asked before, by a gate that lost its connection or was started again.

@@ -1,5 +1,6 @@
 //! Finding a request by less than its whole id: people and older clients send what fits on a line.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use countersign_model::{Approval, ApprovalId, KeyId};
@@ -8,11 +9,11 @@ use super::inner_get;
 use crate::command::Refused;
 use crate::error::GateError;
 use crate::gate::Inner;
-use crate::ports::Beginning;
+use crate::ports::Sought;
 
-/// Fewer characters than this say nothing.
-const MIN_PREFIX: usize = 4;
-/// Enough to tell one from several, also where an alias was used again and again.
+/// Fewer digits than this say nothing.
+const MIN_DIGITS: usize = 3;
+/// Enough to tell one from several.
 const LOOK_AT: usize = 32;
 
 /// What is pending comes first: an answer is meant for what is still open. `client`: only this one's own.
@@ -21,46 +22,37 @@ pub(super) async fn find(inner: &Inner, text: &str, client: Option<KeyId>) -> Re
     if let Ok(id) = text.parse::<ApprovalId>() {
         return inner_get(inner, id).await.and_then(|found| if own(&found) { Ok(found) } else { Err(not_found()) });
     }
-    let Some(beginning) = beginning(text) else { return Err(not_found()) };
-    for pending in [true, false] {
-        let mut found = inner.ledger.find(beginning.clone(), pending, LOOK_AT).await?;
-        found.retain(own);
-        let exact = |approval: &&Arc<Approval>| approval.request.alias.as_deref() == Some(text);
-        let named: Vec<_> = found.iter().filter(exact).cloned().collect();
-        let candidates = if named.is_empty() { found } else { newest_of_each_client(named) };
-        match candidates.as_slice() {
-            [] => {}
-            [one] => return Ok(one.clone()),
-            [_, _, ..] => return Err(Refused::Ambiguous(text.to_owned()).into()),
-        }
+    let Some(sought) = sought(text) else { return Err(not_found()) };
+    let mut pending = inner.ledger.find(sought.clone(), true, LOOK_AT).await?;
+    pending.retain(own);
+    // A beginning that fits what is open need not be looked for among a million that are not. A name does: the answer
+    // may be meant for one that has just ended, and must not go to somebody else's of that name.
+    let mut ended = match &sought {
+        Sought::Id { .. } if !pending.is_empty() => Vec::new(),
+        Sought::Id { .. } | Sought::Alias(_) => inner.ledger.find(sought, false, LOOK_AT).await?,
+    };
+    ended.retain(own);
+    let by_name = !text.starts_with(ApprovalId::PREFIX);
+    let clients: BTreeSet<KeyId> =
+        pending.iter().chain(&ended).map(|approval| approval.request.requester.key_id).collect();
+    let ambiguous = || Err(Refused::Ambiguous(text.to_owned()).into());
+    match (pending.as_slice(), ended.as_slice()) {
+        _ if by_name && clients.len() > 1 => ambiguous(),
+        ([one], _) | ([], [one]) => Ok(one.clone()),
+        ([], []) => Err(not_found()),
+        _ => ambiguous(),
     }
-    Err(not_found())
 }
 
-/// A client may use its own name again once the request it was for has ended.
-fn newest_of_each_client(found: Vec<Arc<Approval>>) -> Vec<Arc<Approval>> {
-    let mut newest: Vec<Arc<Approval>> = Vec::new();
-    for approval in found {
-        let same = |other: &Arc<Approval>| other.request.requester.key_id == approval.request.requester.key_id;
-        if !newest.iter().any(same) {
-            newest.push(approval);
-        }
-    }
-    newest
-}
-
-fn beginning(text: &str) -> Option<Beginning> {
-    if text.chars().count() < MIN_PREFIX {
-        return None;
-    }
+fn sought(text: &str) -> Option<Sought> {
     let Some(digits) = text.strip_prefix(ApprovalId::PREFIX) else {
-        return Some(Beginning::Alias(text.to_owned()));
+        return (!text.is_empty()).then(|| Sought::Alias(text.to_owned()));
     };
     let pad = |digit: &str| {
         let missing = 32usize.checked_sub(digits.len())?;
         format!("{}{digits}{}", ApprovalId::PREFIX, digit.repeat(missing)).parse::<ApprovalId>().ok()
     };
-    if digits.is_empty() { None } else { Some(Beginning::Id { first: pad("0")?, last: pad("f")? }) }
+    if digits.len() < MIN_DIGITS { None } else { Some(Sought::Id { first: pad("0")?, last: pad("f")? }) }
 }
 
 fn not_found() -> GateError {
@@ -73,12 +65,12 @@ mod tests {
 
     #[test]
     fn the_beginning_of_an_id_is_a_range_of_ids() {
-        let Some(Beginning::Id { first, last }) = beginning("appr_ab1") else { panic!() };
+        let Some(Sought::Id { first, last }) = sought("appr_ab1") else { panic!() };
         assert_eq!(first.to_string(), format!("appr_ab1{}", "0".repeat(29)));
         assert_eq!(last.to_string(), format!("appr_ab1{}", "f".repeat(29)));
-        for nothing in ["", "abc", "appr_", "appr_xyz", "appr_AB", &format!("appr_{}", "0".repeat(33))] {
-            assert!(beginning(nothing).is_none(), "{nothing}");
+        for nothing in ["", "appr_", "appr_ab", "appr_xyz", "appr_AB", &format!("appr_{}", "0".repeat(33))] {
+            assert!(sought(nothing).is_none(), "{nothing}");
         }
-        assert!(matches!(beginning("my-1"), Some(Beginning::Alias(text)) if text == "my-1"));
+        assert!(matches!(sought("my-1"), Some(Sought::Alias(text)) if text == "my-1"));
     }
 }

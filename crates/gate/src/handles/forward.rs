@@ -12,6 +12,7 @@ use crate::gate::{Gate, new_grant_id};
 use crate::ports::{ListFilter, Listed, StoreError};
 
 const VIA: &str = "forward";
+const MAX_NAME: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct ForwardHandle {
@@ -87,7 +88,7 @@ impl ForwardHandle {
         let command = Command::Decide(Box::new(NewDecision {
             id,
             answer,
-            by: format!("{by}@{}", self.upstream),
+            by: format!("{}@{}", plain_name(by), self.upstream),
             via: VIA.to_owned(),
             grant_id: new_grant_id()?,
             host: None,
@@ -98,5 +99,24 @@ impl ForwardHandle {
 
     fn cursor(&self) -> String {
         format!("{VIA}:{}", self.upstream)
+    }
+}
+
+/// A name as keys have them; whatever else the other gate sends is nobody's we know.
+fn plain_name(name: &str) -> &str {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    if !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(plain) { name } else { "somebody" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_gate_cannot_name_its_people_as_it_likes() {
+        assert_eq!(plain_name("bob.k-2"), "bob.k-2");
+        for name in ["", "ann@here", "a b", "a\n", &"x".repeat(65)] {
+            assert_eq!(plain_name(name), "somebody", "{name}");
+        }
     }
 }

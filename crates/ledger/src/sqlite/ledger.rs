@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use countersign_gate::{
-    AuditLine, Beginning, BoxFuture, Clock, Command, Committed, Done, EntryUse, GrantFilter, Ledger, LedgerStats,
-    ListFilter, Listed, PolicyText, Refused, StoreError,
+    AuditLine, BoxFuture, Clock, Command, Committed, Done, EntryUse, GrantFilter, Ledger, LedgerStats, ListFilter,
+    Listed, PolicyText, Refused, Sought, StoreError,
 };
 use countersign_model::{
     Approval, ApprovalId, Digest, Event, GENESIS, Grant, GrantId, KeyRecord, StoredPolicy, Timestamp, Trust,
@@ -294,7 +294,7 @@ impl Ledger for SqliteLedger {
 
     fn find(
         &self,
-        beginning: Beginning,
+        sought: Sought,
         pending: bool,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Arc<Approval>>, StoreError>> {
@@ -302,14 +302,14 @@ impl Ledger for SqliteLedger {
             let read = || {
                 let by_id = if pending { sql::FIND_PENDING } else { sql::FIND_ENDED };
                 let row = |row: &rusqlite::Row<'_>| read_approval(row, 0);
-                match &beginning {
-                    Beginning::Id { first, last } => connection
+                match &sought {
+                    Sought::Id { first, last } => connection
                         .prepare_cached(by_id)?
                         .query_map(params![first.as_bytes(), last.as_bytes(), limit], row)?
                         .collect::<rusqlite::Result<Vec<_>>>(),
-                    Beginning::Alias(text) => connection
+                    Sought::Alias(text) => connection
                         .prepare_cached(sql::FIND_ALIAS)?
-                        .query_map(params![text, format!("{text}\u{10ffff}"), pending, limit], row)?
+                        .query_map(params![text, pending, limit], row)?
                         .collect(),
                 }
             };
