@@ -1,6 +1,5 @@
 //! `countersign completions`: a script for a shell to complete from.
 
-use clap::CommandFactory;
 use clap_complete::{Shell, generate};
 
 use super::Cli;
@@ -16,6 +15,6 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    generate(args.shell, &mut Cli::command(), "countersign", &mut script);
+    generate(args.shell, &mut Cli::whole(), "countersign", &mut script);
     output::write(&String::from_utf8_lossy(&script))
 }

@@ -20,14 +20,16 @@ mod run;
 mod show;
 mod stop;
 mod trust;
+mod verbs;
 mod watch;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser};
 
 use crate::locate::{self, Flags, Locator};
 use crate::{exit, serve};
+use verbs::verbs;
 
 /// The gate between AI agents and what they want to do.
 #[derive(Debug, Parser)]
@@ -44,54 +46,63 @@ pub struct Cli {
     verb: Verb,
 }
 
-#[derive(Debug, Subcommand)]
-enum Verb {
+verbs! {
     /// Run the gate of a data folder
-    Serve(Box<serve::Args>),
+    "serve" => Serve(Box<serve::Args>),
     /// Run a command once it is allowed, exactly as it was approved
-    Run(Box<run::Args>),
+    "run" => Run(Box<run::Args>),
     /// Ask whether something may be done, and wait for the answer
-    Ask(ask::Args),
+    "ask" => Ask(ask::Args),
     /// Say what a command would do; needs no gate
-    Assess(assess::Args),
+    "assess" => Assess(assess::Args),
     /// List what waits for an answer, oldest first
-    Pending(pending::Args),
+    "pending" => Pending(pending::Args),
     /// Show one request whole
-    Show(show::Args),
+    "show" => Show(show::Args),
     /// Allow a request
-    Approve(approve::Args),
+    "approve" => Approve(approve::Args),
     /// Refuse a request
-    Deny(deny::Args),
+    "deny" => Deny(deny::Args),
     /// End a command that was approved and runs
-    Stop(stop::Args),
+    "stop" => Stop(stop::Args),
     /// Follow requests live, and decide them
-    Watch(watch::Args),
+    "watch" => Watch(watch::Args),
     /// List requests and how they ended, newest first
-    History(history::Args),
+    "history" => History(history::Args),
     /// List and revoke what earlier answers allow
-    Grants(grants::Args),
+    "grants" => Grants(grants::Args),
     /// Trust a workspace's `.agents/terminal.json` as it is
-    Trust(trust::TrustArgs),
+    "trust" => Trust(trust::TrustArgs),
     /// Take that trust back
-    Untrust(trust::UntrustArgs),
+    "untrust" => Untrust(trust::UntrustArgs),
     /// Show, check and change policy
-    Policy(policy::Args),
+    "policy" => Policy(policy::Args),
     /// Run an agent's tools behind the gate, over stdin and stdout
-    Engine(engine::Args),
+    "engine" => Engine(engine::Args),
     /// Stand between a host and an engine that asks for approval over stdio
-    Relay(relay::Args),
+    "relay" => Relay(relay::Args),
     /// Put another tool's allowlist into a policy
-    Import(import::Args),
+    "import" => Import(import::Args),
     /// Make, list and revoke keys
-    Keys(keys::Args),
+    "keys" => Keys(keys::Args),
     /// Serve this machine's policy document to a gate elsewhere
-    Node(node::Args),
+    "node" => Node(node::Args),
     /// Let a phone or another device answer
-    Pair(pair::Args),
+    "pair" => Pair(pair::Args),
     /// Check and export the record
-    Audit(audit::Args),
+    "audit" => Audit(audit::Args),
     /// Print a completion script for a shell
-    Completions(completions::Args),
+    "completions" => Completions(completions::Args),
+}
+
+impl Cli {
+    /// The command line with the flags of every verb, for who reads it all.
+    fn whole() -> clap::Command {
+        Verb::every().into_iter().fold(Self::command(), |whole, verb| {
+            let name = verb.get_name().to_owned();
+            whole.mut_subcommand(name, |_| verb)
+        })
+    }
 }
 
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
@@ -128,13 +139,12 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound_and_every_verb_shows_an_example() {
-        let mut command = Cli::command();
+        Cli::command().debug_assert();
+        let mut command = Cli::whole();
         command.build();
-        command.clone().debug_assert();
         for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
             let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Example") && help.contains("countersign"), "{}", verb.get_name());
