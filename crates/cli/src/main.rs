@@ -1,5 +1,6 @@
 //! The binary: reads the command line, runs one verb, ends with its number. What a verb does is in `cli`.
 
+mod allocator;
 mod approvals;
 mod asking;
 mod cli;
@@ -31,11 +32,6 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::Parser;
-
-/// Requests are made on one thread and ended on another; the system's allocator spends a tenth of the time on
-/// that.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
