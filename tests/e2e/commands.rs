@@ -295,6 +295,73 @@ fn threat_73_audit_verify_passes_beside_a_running_gate_and_names_a_changed_row()
     assert!(code(&found) != 0 && stderr(&found).contains("event 4"), "{}{}", stdout(&found), stderr(&found));
 }
 
+#[test]
+fn threat_73_a_witness_shows_a_record_that_was_cut_or_rewritten_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, witness) = (folder.path().join("data"), folder.path().join("elsewhere.witness"));
+    let path = witness.display().to_string();
+    let mut gate = Gate::start_in(&data, vec!["--witness".into(), path.clone()]);
+    let agent = gate.key("agent", "bot");
+    for n in 0..5 {
+        gate.post(&agent, "/v1/approvals", &json!({"session_id": "s", "command": format!("job {n}")})).expect(200);
+    }
+    // Its end is noted too.
+    assert!(gate.terminate().success());
+    let verified = gate.cli(&["audit", "verify", "--witness", &path]);
+    assert_eq!(code(&verified), 0, "{}", stderr(&verified));
+    let head = stdout(&verified).lines().find_map(|line| line.strip_prefix("head: ").map(str::to_owned)).unwrap();
+    let (seq, hash) = head.split_once(':').unwrap();
+    let last = std::fs::read_to_string(&witness).unwrap().lines().last().unwrap().to_owned();
+    assert!(last.contains(&format!("\"seq\":{seq},")) && last.contains(hash), "{last} is not the head {head}");
+
+    // An export is checked the same way, anywhere, by who knows the key.
+    let key = stdout(&gate.cli(&["audit", "key"]));
+    let export = folder.path().join("export.ndjson");
+    std::fs::write(&export, gate.cli(&["audit", "export"]).stdout).unwrap();
+    let export = export.display().to_string();
+    let verify = ["audit", "verify", "--file", &export, "--witness", &path];
+    assert_eq!(code(&gate.cli(&verify)), 64);
+    let with_key = [verify.as_slice(), &["--witness-key", key.trim()]].concat();
+    assert_eq!(code(&gate.cli(&with_key)), 0);
+    let another = "5".repeat(64);
+    assert_eq!(code(&gate.cli(&[verify.as_slice(), &["--witness-key", &another]].concat())), 1);
+
+    // Cut at its end, the chain alone still holds together.
+    let store = rusqlite::Connection::open(data.join("countersign.db")).unwrap();
+    let id: Vec<u8> =
+        store.query_row("SELECT id FROM approvals ORDER BY n DESC LIMIT 1", [], |row| row.get(0)).unwrap();
+    store.execute("DELETE FROM approvals WHERE id = ?", [id]).unwrap();
+    store.execute("DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)", []).unwrap();
+    drop(store);
+    assert_eq!(code(&gate.cli(&["audit", "verify"])), 0);
+    let found = gate.cli(&["audit", "verify", "--witness", &path]);
+    assert!(code(&found) == 1 && stderr(&found).contains("history was rewritten"), "{}", stderr(&found));
+
+    // Begun anew, it is another history from its first event on.
+    std::fs::remove_file(data.join("countersign.db")).unwrap();
+    let mut gate = Gate::start_in(&data, vec![]);
+    assert!(gate.terminate().success());
+    assert_eq!(code(&gate.cli(&["audit", "verify"])), 0);
+    assert_eq!(code(&gate.cli(&["audit", "verify", "--witness", &path])), 1);
+}
+
+#[test]
+fn a_witness_where_nobody_could_write_or_everybody_could_is_refused_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    for (witness, why) in [(data.join("w"), "is in the data folder"), ("/nowhere/w".into(), "cannot write the witness")]
+    {
+        let served = Command::new(BINARY)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(&data)
+            .arg("--witness")
+            .arg(witness)
+            .output()
+            .unwrap();
+        assert!(code(&served) == 1 && stderr(&served).contains(why), "{}", stderr(&served));
+    }
+}
+
 /// A terminal that a person could sit at.
 struct Screen(String);
 

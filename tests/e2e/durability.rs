@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use countersign_ledger::verify_store;
+use countersign_ledger::{Checkpoints, verify_store};
 use serde_json::{Value, json};
 
 use crate::support::{Gate, ask_for, id_of};
@@ -39,7 +39,7 @@ fn threat_68_kill_dash_nine_in_a_loop_loses_and_doubles_nothing() {
         });
         gate.restart();
         check(&gate, &ann, &acknowledged.lock().unwrap());
-        verify_store(&gate.data.join("countersign.db"), None, |_| {}).unwrap();
+        verify_store(&gate.data.join("countersign.db"), Checkpoints::default(), |_| {}).unwrap();
     }
     let total = acknowledged.lock().unwrap();
     let decided = total.values().flatten().count();
@@ -154,7 +154,7 @@ fn threat_69_on_a_full_disk_nothing_is_allowed_and_it_recovers() {
     }
     assert_eq!(gate.post(&agent, "/v1/approvals", &allowed).expect(200)["status"], "approved");
     gate.post(&ann, &decision, &big).expect(200);
-    verify_store(&gate.data.join("countersign.db"), None, |_| {}).unwrap();
+    verify_store(&gate.data.join("countersign.db"), Checkpoints::default(), |_| {}).unwrap();
 }
 
 #[test]

@@ -27,6 +27,7 @@ struct File {
     metrics: MetricsSection,
     shell: Shell,
     forward: Option<ForwardSection>,
+    witness: WitnessSection,
 }
 
 /// Another gate whose people are asked too.
@@ -41,6 +42,13 @@ struct ForwardSection {
     ca: Option<PathBuf>,
     #[serde(default)]
     insecure: bool,
+}
+
+/// Where signed checkpoints of the record go.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct WitnessSection {
+    file: Option<PathBuf>,
 }
 
 /// Rules for commands, beside the built-in ones.
@@ -104,6 +112,7 @@ pub struct Config {
     /// Files of the user's own rules for commands.
     pub rules: Vec<PathBuf>,
     pub forward: Option<Upstream>,
+    pub witness: Option<PathBuf>,
 }
 
 impl Config {
@@ -155,7 +164,8 @@ impl Config {
         let beside = args.config.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         let rules = file.shell.rules.iter().map(|rules| beside.join(rules)).collect();
         let forward = file.forward.map(|section| section.upstream(beside)).transpose()?;
-        Ok(Self { listen, tls, http, gate, rules, forward })
+        let witness = args.witness.clone().or(file.witness.file.map(|file| beside.join(file)));
+        Ok(Self { listen, tls, http, gate, rules, forward, witness })
     }
 }
 

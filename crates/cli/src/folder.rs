@@ -47,6 +47,15 @@ impl Folder {
         self.path.join("admin.key")
     }
 
+    /// What the checkpoints left with a witness are signed by.
+    pub fn witness_key(&self) -> PathBuf {
+        Self::witness_key_in(&self.path)
+    }
+
+    pub fn witness_key_in(data: &Path) -> PathBuf {
+        data.join("witness.key")
+    }
+
     /// Writes a secret that only the owner can read, whole or not at all.
     pub fn write_secret(&self, path: &Path, secret: &str) -> anyhow::Result<()> {
         let temporary = path.with_extension("new");

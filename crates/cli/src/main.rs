@@ -27,6 +27,7 @@ mod watch;
 mod when;
 mod width;
 mod wire_up;
+mod witness;
 mod workspace;
 
 use std::process::ExitCode;

@@ -20,6 +20,7 @@ use crate::config::{Config, DEFAULT_LISTEN};
 use crate::folder::Folder;
 use crate::rules;
 use crate::wire_up::{ensure_admin_key, start_gate};
+use crate::witness::Witness;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -50,6 +51,9 @@ pub struct Args {
     /// Remove the contents of what ended this many days ago; the record of it stays
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=36_500))]
     pub retention_days: Option<u64>,
+    /// Append signed checkpoints of the record to this file, somewhere else than the data folder
+    #[arg(long, value_name = "FILE")]
+    pub witness: Option<PathBuf>,
     /// What to log, such as `info` or `countersign_doors=debug`
     #[arg(long, env = "COUNTERSIGN_LOG", default_value = "info", value_name = "FILTER")]
     pub log: String,
@@ -74,6 +78,9 @@ async fn serve_folder(folder: &Folder, mut config: Config, data: &Path) -> anyho
     if let Some(upstream) = config.forward {
         tokio::spawn(Forward::new(&gate, upstream).await?.run());
     }
+    let (ending, ended) = watch::channel(false);
+    let witness = config.witness.take().map(|path| Witness::new(path, folder, data, &gate)).transpose()?;
+    let witness = witness.map(|witness| tokio::spawn(witness.run(ended)));
     let tcp = TcpListener::bind(config.listen)
         .await
         .with_context(|| format!("cannot listen on `{}`; choose another address with `--listen`", config.listen))?;
@@ -101,6 +108,10 @@ async fn serve_folder(folder: &Folder, mut config: Config, data: &Path) -> anyho
     profiles::start(gate.clone(), profiles::folder_in(data));
     greet(&url, folder, data, made);
     serve(listeners, router(gate.clone(), config.http.clone()), config.http, closed).await;
+    ending.send_replace(true);
+    if let Some(witness) = witness {
+        witness.await?;
+    }
     gate.close();
     // Others must not find a socket that nobody serves.
     let _ = std::fs::remove_file(folder.socket());

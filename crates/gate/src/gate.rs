@@ -238,6 +238,11 @@ impl Gate {
         *self.0.closing.borrow()
     }
 
+    /// The number of the newest event on the record.
+    pub fn head(&self) -> Option<u64> {
+        Some(*self.0.ledger.head().borrow()).filter(|seq| *seq > 0)
+    }
+
     /// The record from here on, for counting. Serving it to anyone goes through a handle.
     pub fn feed_from_now(&self) -> Feed {
         let head = *self.0.ledger.head().borrow();

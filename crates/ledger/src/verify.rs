@@ -11,6 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::checkpoints::Checkpoints;
 use crate::sql;
 use crate::sqlite::{read_approval, read_grant, read_key};
 
@@ -81,7 +82,7 @@ struct ExpectedKey {
 /// Opens the file read-only: it works beside a running gate, on one snapshot.
 pub fn verify_store(
     path: &Path,
-    checkpoint: Option<(u64, Digest)>,
+    mut checkpoints: Checkpoints,
     mut progress: impl FnMut(u64),
 ) -> Result<AuditReport, VerifyError> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
@@ -90,7 +91,6 @@ pub fn verify_store(
     let mut expected = Expected::default();
     let mut report = AuditReport::default();
     let mut last: Option<(Event, Digest)> = None;
-    let mut checkpoint_seen = checkpoint.is_none();
 
     let mut statement = snapshot.prepare(sql::EVENTS_AFTER)?;
     let mut rows = statement.query(rusqlite::params![0, -1])?;
@@ -99,7 +99,7 @@ pub fn verify_store(
         let stored: Vec<u8> = row.get(2)?;
         let hash = Digest::from_bytes(stored.try_into().map_err(|_| ChainError::Hash { seq })?);
         let event = verify_link(last.as_ref().map(|(event, hash)| (event, hash)), seq, &line, &hash)?;
-        checkpoint_seen |= checkpoint == Some((seq, hash));
+        checkpoints.meet(seq, &hash)?;
         expected.take(&event);
         report.events += 1;
         if report.events.is_multiple_of(10_000) {
@@ -107,9 +107,7 @@ pub fn verify_store(
         }
         last = Some((event, hash));
     }
-    if let (false, Some((seq, hash))) = (checkpoint_seen, checkpoint) {
-        return Err(VerifyError::Checkpoint { seq, hash });
-    }
+    checkpoints.end()?;
     report.head = last.map(|(event, hash)| (event.seq, hash));
     check_approvals(&snapshot, &mut expected, &mut report)?;
     check_grants(&snapshot, &expected, &mut report)?;

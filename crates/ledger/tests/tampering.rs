@@ -10,7 +10,7 @@
 mod support;
 
 use countersign_gate::Command;
-use countersign_ledger::{VerifyError, verify_export_line, verify_store};
+use countersign_ledger::{Checkpoints, VerifyError, verify_export_line, verify_store};
 use countersign_model::{Answer, ChainError, Choice, ClientId, KeyId, KeyRecord, KeySecret, Policy, Role};
 use countersign_testkit::conformance::World;
 use countersign_testkit::sample::{CLIENT, approval_id, create, custom, decide, exec};
@@ -53,15 +53,15 @@ async fn filled() -> Sqlite {
 fn tamper(store: &Sqlite, sql: &str) -> Result<(), VerifyError> {
     let changed = Connection::open(store.path()).unwrap().execute(sql, []).unwrap();
     assert_eq!(changed, 1, "{sql}");
-    verify_store(&store.path(), None, |_| {}).map(|_| ())
+    verify_store(&store.path(), Checkpoints::default(), |_| {}).map(|_| ())
 }
 
 #[tokio::test]
 async fn an_untouched_store_verifies() {
     let store = filled().await;
-    let report = verify_store(&store.path(), None, |_| {}).unwrap();
+    let report = verify_store(&store.path(), Checkpoints::default(), |_| {}).unwrap();
     assert_eq!((report.events, report.approvals, report.grants, report.keys), (7, 2, 1, 1));
-    verify_store(&store.path(), report.head, |_| {}).unwrap();
+    verify_store(&store.path(), report.head.into(), |_| {}).unwrap();
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn threat_73_one_flipped_byte_of_an_event_names_its_row() {
         let place = line.len() / 2;
         line[place] ^= 1;
         connection.execute("UPDATE events SET line = ? WHERE seq = ?", rusqlite::params![line, seq]).unwrap();
-        let error = verify_store(&store.path(), None, |_| {}).unwrap_err();
+        let error = verify_store(&store.path(), Checkpoints::default(), |_| {}).unwrap_err();
         assert!(matches!(error, VerifyError::Chain(ChainError::Hash { seq: named }) if named == seq), "{error}");
         assert!(error.to_string().contains(&format!("event {seq}")), "{error}");
     }
@@ -110,9 +110,9 @@ async fn threat_73_rows_beside_the_record_are_bound_to_it() {
 #[tokio::test]
 async fn threat_73_a_rewritten_history_does_not_hold_an_older_checkpoint() {
     let (one, two) = (filled().await, Sqlite::fresh());
-    let checkpoint = verify_store(&one.path(), None, |_| {}).unwrap().head;
+    let checkpoint = verify_store(&one.path(), Checkpoints::default(), |_| {}).unwrap().head;
     World::new(&two).run(create(1, exec("other"), 60_000)).await.unwrap();
-    let error = verify_store(&two.path(), checkpoint, |_| {}).unwrap_err();
+    let error = verify_store(&two.path(), checkpoint.into(), |_| {}).unwrap_err();
     assert!(matches!(error, VerifyError::Checkpoint { seq: 7, .. }), "{error}");
 }
 

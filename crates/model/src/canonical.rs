@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
         for nibble in [byte >> 4, byte & 0x0f] {
@@ -87,7 +87,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// Exactly `N` bytes from lower-case hex; upper case is another spelling and is refused.
-pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();
     if digits.len() != N * 2 {
         return None;

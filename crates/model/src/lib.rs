@@ -35,7 +35,7 @@ pub use approval::{
     Terms as ApprovalTerms,
 };
 pub use binding::{Binding, BoundFile, BoundProgram};
-pub use canonical::{Digest, canonical_bytes, sha256};
+pub use canonical::{Digest, canonical_bytes, hex, sha256, unhex};
 pub use decision::{Answer, AnswerError, Choice, Decision};
 pub use engine::{EngineTerms, host_may_decide, max_mode};
 pub use event::{ChainError, Event, EventBody, EventKind, GENESIS, verify_link};
