@@ -68,12 +68,13 @@ impl Run<'_> {
         }
         self.remember(&view);
         let stdio = if self.capture { Stdio::Capture } else { Stdio::Inherit };
-        let running = match start(&exec, self.inherited, stdio) {
+        let mut running = match start(&exec, self.inherited, stdio) {
             Ok(running) => running,
             Err(error) => return Ok(self.not_started(&id, &error)),
         };
         *stage.lock() = Stage::Running(running.stopper());
-        self.stop_when_asked(&id, running.stopper());
+        // Most commands are over before anybody could want to end them.
+        running.if_it_lasts(LISTEN_AFTER, self.stop_when_asked(&id, running.stopper()));
         let mut upload = self.capture.then(|| Upload::start(Arc::clone(&self.caller), &id));
         let ended = running.wait(self.limit(&view), &mut |stream, bytes| {
             if let Some(upload) = &mut upload {
@@ -196,25 +197,22 @@ impl Run<'_> {
 
     /// Hears from the gate when somebody wants it ended. The thread ends with the process, or when the gate says that
     /// nothing runs any more.
-    fn stop_when_asked(&self, id: &str, stopper: Stopper) {
+    fn stop_when_asked(&self, id: &str, stopper: Stopper) -> impl FnOnce() + Send + 'static {
         let (caller, id) = (Arc::clone(&self.caller), id.to_owned());
-        thread::spawn(move || {
-            // Most commands are over before anybody could want that.
-            thread::sleep(LISTEN_AFTER);
-            loop {
-                let request = Request::get(format!("/v1/approvals/{}/stop?wait={LISTEN_SECS}", encode(&id)));
-                match caller.send::<Value>(request.timeout(Duration::from_secs(LISTEN_SECS) + REPORT_PATIENCE)) {
-                    Ok(told) if told.get("stop") == Some(&Value::Bool(true)) => {
-                        let by = told.get("by").and_then(Value::as_str).map(escape_line).unwrap_or_default();
-                        output::note(&format!("stopped by {by}"));
-                        return stopper.stop();
-                    }
-                    Ok(_) => {}
-                    Err(error) if error.may_pass() => thread::sleep(LISTEN_AFTER),
-                    Err(_) => return,
+        let listen = move || loop {
+            let request = Request::get(format!("/v1/approvals/{}/stop?wait={LISTEN_SECS}", encode(&id)));
+            match caller.send::<Value>(request.timeout(Duration::from_secs(LISTEN_SECS) + REPORT_PATIENCE)) {
+                Ok(told) if told.get("stop") == Some(&Value::Bool(true)) => {
+                    let by = told.get("by").and_then(Value::as_str).map(escape_line).unwrap_or_default();
+                    output::note(&format!("stopped by {by}"));
+                    return stopper.stop();
                 }
+                Ok(_) => {}
+                Err(error) if error.may_pass() => thread::sleep(LISTEN_AFTER),
+                Err(_) => return,
             }
-        });
+        };
+        || drop(thread::spawn(listen))
     }
 
     fn end_on_signal(&self, stage: &Arc<Mutex<Stage>>) -> anyhow::Result<()> {

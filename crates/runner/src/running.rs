@@ -1,6 +1,7 @@
 //! A command that runs: its output, its time, its end. One thread and one `poll`: the process, the stop, the pipes and
 //! the terminal are all descriptors.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -79,7 +80,20 @@ pub struct Running {
     terminal: Option<Loan>,
     started: Instant,
     recheck: Recheck,
+    later: Option<Later>,
     ended: bool,
+}
+
+/// What is done once the command has run for so long.
+struct Later {
+    at: Instant,
+    then: Box<dyn FnOnce() + Send>,
+}
+
+impl fmt::Debug for Later {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Later({:?})", self.at)
+    }
 }
 
 /// How far its end has come.
@@ -111,11 +125,16 @@ impl Running {
         let out = Pipe::new(child.stdout.take(), Stream::Stdout);
         let err = Pipe::new(child.stderr.take(), Stream::Stderr);
         let started = Instant::now();
-        Ok(Self { child, process, stop, family, out, err, terminal, started, recheck, ended: false })
+        Ok(Self { child, process, stop, family, out, err, terminal, started, recheck, later: None, ended: false })
     }
 
     pub fn stopper(&self) -> Stopper {
         self.stop.clone()
+    }
+
+    /// What need not be done for a command that is over at once.
+    pub fn if_it_lasts(&mut self, time: Duration, then: impl FnOnce() + Send + 'static) {
+        self.later = Some(Later { at: self.started + time, then: Box::new(then) });
     }
 
     /// Its process number, which is its group's too.
@@ -139,7 +158,7 @@ impl Running {
         let (mut phase, mut since_exit) = (Phase::Runs, 0);
         while !matches!(phase, Phase::Over) {
             let due = match phase {
-                Phase::Runs => deadline,
+                Phase::Runs => deadline.into_iter().chain(self.later.as_ref().map(|later| later.at)).min(),
                 Phase::Asked(_) => Some(Instant::now() + TICK),
                 Phase::Exited(until) => Some(until),
                 Phase::Over => None,
@@ -156,6 +175,9 @@ impl Running {
                 self.terminal.iter().for_each(Loan::follow);
             }
             let now = Instant::now();
+            if let Some(later) = self.later.take_if(|later| now >= later.at && !woken.exited) {
+                (later.then)();
+            }
             phase = match phase {
                 Phase::Runs if woken.exited && self.is_silent() => Phase::Over,
                 Phase::Runs if woken.exited => Phase::Exited(now + AFTER_EXIT),

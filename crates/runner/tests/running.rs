@@ -91,6 +91,20 @@ fn somebody_stops_it_from_another_thread() {
 }
 
 #[test]
+fn what_is_for_long_runs_is_done_once_it_lasts_and_never_for_one_that_is_over() {
+    let world = World::new();
+    let mut running = world.start(&world.text("sleep 1000")).unwrap();
+    let stopper = running.stopper();
+    running.if_it_lasts(Duration::from_millis(1), move || stopper.stop());
+    let outcome = running.wait(None, &mut |_, _| {}).unwrap();
+    assert!(outcome.stopped, "nobody else could have ended it");
+
+    let mut running = world.start(&world.text("true")).unwrap();
+    running.if_it_lasts(Duration::from_secs(1000), || panic!("it did not last"));
+    assert_eq!(running.wait(None, &mut |_, _| {}).unwrap().exit_code(), 0);
+}
+
+#[test]
 fn one_gib_is_read_and_little_of_it_kept() {
     let world = World::new();
     let before = peak_memory();

@@ -32,7 +32,7 @@ impl Live {
     }
 
     pub(super) fn bash(&self, exec: &Exec, id: &str, limit: Duration) -> Said {
-        let running = match self.start(exec, id) {
+        let mut running = match self.start(exec, id) {
             Ok(running) => running,
             Err(said) => return said,
         };
@@ -44,7 +44,7 @@ impl Live {
         if stop {
             stopper.stop();
         }
-        self.stop_when_asked(id, &running);
+        self.stop_when_asked(id, &mut running);
         let mut streams = Streams::default();
         let ended = running.wait(Some(limit), &mut |stream, bytes| self.chunk(streams.push(stream, bytes)));
         self.chunk(streams.end());
@@ -70,13 +70,13 @@ impl Live {
 
     /// Starts it and lets the call end; its own end is told when it comes.
     pub(super) fn spawn(self, exec: &Exec, id: &str) {
-        let running = match self.start(exec, id) {
+        let mut running = match self.start(exec, id) {
             Ok(running) => running,
             Err(said) => return self.told(said),
         };
         let number = running.id();
         self.session.spawned.lock().insert(number, running.stopper());
-        self.stop_when_asked(id, &running);
+        self.stop_when_asked(id, &mut running);
         let (session, msg_id, id) = (Arc::clone(&self.session), self.msg_id.clone(), id.to_owned());
         let said = Said { success: true, metadata: Some(json!({ "id": number })), ..Said::failed(number.to_string()) };
         self.told(said);
@@ -95,19 +95,17 @@ impl Live {
     }
 
     /// Hears from the gate when a person wants it ended; the thread ends when nothing runs under the approval.
-    fn stop_when_asked(&self, id: &str, running: &Running) {
+    fn stop_when_asked(&self, id: &str, running: &mut Running) {
         let (session, id, stopper) = (Arc::clone(&self.session), id.to_owned(), running.stopper());
-        thread::spawn(move || {
-            thread::sleep(LISTEN_AFTER);
-            loop {
-                match session.desk.stop_asked(&id) {
-                    Ok(Some(_)) => return stopper.stop(),
-                    Ok(None) => {}
-                    Err(error) if error.may_pass() => thread::sleep(LISTEN_AFTER),
-                    Err(_) => return,
-                }
+        let listen = move || loop {
+            match session.desk.stop_asked(&id) {
+                Ok(Some(_)) => return stopper.stop(),
+                Ok(None) => {}
+                Err(error) if error.may_pass() => thread::sleep(LISTEN_AFTER),
+                Err(_) => return,
             }
-        });
+        };
+        running.if_it_lasts(LISTEN_AFTER, || drop(thread::spawn(listen)));
     }
 
     fn report(&self, id: &str, outcome: &Outcome) {
