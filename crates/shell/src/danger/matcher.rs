@@ -4,50 +4,53 @@ use super::Scope;
 use super::checks;
 use super::facts::{Facts, Given, Piece};
 use super::paths::fits;
-use super::rule::{Condition, Tests};
+use super::rule::{Condition, Table, Tests};
 use super::test::passes;
 use super::words::Heads;
+use crate::pool::Slice;
 use crate::word::Span;
 
 /// Where the rule speaks, if it does: the word that says most.
-pub fn matches(conditions: &[Condition], facts: &Facts<'_>, scope: &Scope<'_>) -> Option<Span> {
+pub fn matches(table: &Table, conditions: Slice, facts: &Facts<'_>, scope: &Scope<'_>) -> Option<Span> {
     let mut at = facts.start();
     let mut consumed = 0;
-    let some = |tests: &Tests, pieces: &[Piece<'_>]| {
+    let some = |tests: Tests, pieces: &[Piece<'_>]| {
+        let tests = table.tests(tests);
         let mut before: Option<&Piece<'_>> = None;
         pieces
             .iter()
             .find(|piece| {
-                !before.replace(piece).is_some_and(|before| same(before, piece)) && passes(tests, piece, scope)
+                !before.replace(piece).is_some_and(|before| same(before, piece)) && passes(&tests, piece, scope)
             })
             .map(|piece| piece.span)
     };
-    for condition in conditions {
+    for condition in table.conditions(conditions) {
         let operands = facts.operands.get(consumed..).unwrap_or_default();
-        match condition {
+        match *condition {
             Condition::Subcommand(paths, heads) => {
                 if !heads.meet(Heads::of(operands.first()?.text)) {
                     return None;
                 }
-                (consumed, at) = paths.iter().find_map(|path| subcommand(path, facts))?;
+                (consumed, at) = table.words(paths).find_map(|path| subcommand(path, facts))?;
             }
             Condition::Without(options) => {
-                if options.iter().any(|option| facts.option_exactly(option).is_some()) {
+                if table.words(options).any(|option| facts.option_exactly(option).is_some()) {
                     return None;
                 }
             }
             Condition::All(options) => {
-                for option in options.iter() {
+                for option in table.words(options) {
                     at = facts.option(option)?.span;
                 }
             }
-            Condition::Any(options) => at = options.iter().find_map(|option| facts.option(option))?.span,
+            Condition::Any(options) => at = table.words(options).find_map(|option| facts.option(option))?.span,
             Condition::Value(options, tests) => {
                 let asked = |given: &&Given<'_>| {
-                    options.iter().any(|names| names.split('|').any(|name| facts.spells(given, name, true)))
+                    table.words(options).any(|names| names.split('|').any(|name| facts.spells(given, name, true)))
                 };
                 let mut values = facts.options.iter().filter(asked).filter_map(|given| given.value);
-                at = values.find(|value| passes(tests, value, scope))?.span;
+                let tests = table.tests(tests);
+                at = values.find(|value| passes(&tests, value, scope))?.span;
             }
             Condition::Bare => {
                 if !operands.is_empty() || facts.simple.more_arguments {
@@ -67,13 +70,14 @@ pub fn matches(conditions: &[Condition], facts: &Facts<'_>, scope: &Scope<'_>) -
             Condition::Writes(tests) => at = some(tests, &facts.writes)?,
             Condition::Reads(tests) => at = some(tests, &facts.reads)?,
             Condition::Assigns(names, tests) => {
+                let passes = |piece: &Piece<'_>| tests.0.is_empty() || passes(&table.tests(tests), piece, scope);
                 let sets = |(name, piece): &&(&str, Piece<'_>)| {
-                    names.iter().any(|pattern| fits(pattern, name)) && (tests.is_empty() || passes(tests, piece, scope))
+                    table.words(names).any(|pattern| fits(pattern, name)) && passes(piece)
                 };
                 at = facts.assignments.iter().find(sets)?.1.span;
             }
             Condition::Code(tests) => at = some(tests, &facts.code)?,
-            Condition::Check(check) => at = checks::holds(*check, facts, scope)?,
+            Condition::Check(check) => at = checks::holds(check, facts, scope)?,
         }
     }
     Some(at)

@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use super::rows::{Check, Code, Denial, Grammar, Known, Operands, Program, Rows, Slice, Style, Sub, Takes, Text};
+use super::rows::{Check, Code, Denial, Grammar, Known, Operands, Program, Rows, Style, Sub, Takes};
+use crate::pool::{Slice, Text, cut, part};
 
 /// One table of programs.
 #[derive(Clone, Copy, Debug)]
@@ -85,15 +86,6 @@ const UNSAID: (Code, Cow<'static, str>) = (Code::UnknownOption, Cow::Borrowed(""
 fn built_in_denial(number: u16) -> Option<(Code, &'static str)> {
     let denial = DENIALS.get(usize::from(number))?;
     Some((denial.code, cut(POOL, denial.reason)))
-}
-
-fn cut(pool: &str, text: Text) -> &str {
-    let at = text.at as usize;
-    pool.get(at..at + text.len as usize).unwrap_or("")
-}
-
-fn part<T>(rows: &[T], slice: Slice) -> &[T] {
-    rows.get(slice.from as usize..slice.to as usize).unwrap_or(&[])
 }
 
 /// A row, with the table that its numbers point into.

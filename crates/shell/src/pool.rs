@@ -1,0 +1,73 @@
+//! Text and lists that are pointed at by number instead of by address: what the tables of rules are made of.
+//!
+//! An address in a constant has to be put right whenever the program starts, a number never. The build script writes
+//! the built-in tables as constants, and a user's are the same in memory.
+
+use std::collections::HashMap;
+
+/// A piece of the pool of text.
+#[derive(Clone, Copy, Debug)]
+pub struct Text {
+    pub at: u32,
+    pub len: u32,
+}
+
+/// Some consecutive rows of one of the arrays.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Slice {
+    pub from: u32,
+    pub to: u32,
+}
+
+impl Slice {
+    /// None: more than a table can hold.
+    pub fn new(from: usize, to: usize) -> Option<Self> {
+        Some(Self { from: u32::try_from(from).ok()?, to: u32::try_from(to).ok()? })
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.from == self.to
+    }
+}
+
+#[inline]
+pub fn cut(pool: &str, text: Text) -> &str {
+    let at = text.at as usize;
+    pool.get(at..at + text.len as usize).unwrap_or("")
+}
+
+#[inline]
+pub fn part<T>(rows: &[T], slice: Slice) -> &[T] {
+    rows.get(slice.from as usize..slice.to as usize).unwrap_or(&[])
+}
+
+/// A pool of text, and lists of words in it, as they are made. A text is in it once.
+#[derive(Debug, Default)]
+pub struct Pool {
+    pub text: String,
+    pub words: Vec<Text>,
+    seen: HashMap<String, Text>,
+}
+
+impl Pool {
+    /// None: more than a table can hold.
+    pub fn text(&mut self, text: &str) -> Option<Text> {
+        if let Some(known) = self.seen.get(text) {
+            return Some(*known);
+        }
+        let row = Text { at: u32::try_from(self.text.len()).ok()?, len: u32::try_from(text.len()).ok()? };
+        self.text.push_str(text);
+        self.seen.insert(text.to_owned(), row);
+        Some(row)
+    }
+
+    /// None: more than a table can hold.
+    pub fn words<W: AsRef<str>>(&mut self, words: impl IntoIterator<Item = W>) -> Option<Slice> {
+        let from = self.words.len();
+        for word in words {
+            let text = self.text(word.as_ref())?;
+            self.words.push(text);
+        }
+        Slice::new(from, self.words.len())
+    }
+}
