@@ -36,6 +36,13 @@ pub fn cut(pool: &str, text: Text) -> &str {
     pool.get(at..at + text.len as usize).unwrap_or("")
 }
 
+/// For comparing: nothing to look at but the bytes that are compared.
+#[inline]
+pub fn bytes(pool: &str, text: Text) -> &[u8] {
+    let at = text.at as usize;
+    pool.as_bytes().get(at..at + text.len as usize).unwrap_or(&[])
+}
+
 #[inline]
 pub fn part<T>(rows: &[T], slice: Slice) -> &[T] {
     rows.get(slice.from as usize..slice.to as usize).unwrap_or(&[])

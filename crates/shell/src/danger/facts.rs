@@ -176,11 +176,7 @@ impl<'a> Facts<'a> {
     }
 
     fn takes(&self, name: &str, dashes: usize) -> bool {
-        let listed = |option: &str| {
-            let bare = option.trim_start_matches('-');
-            bare == name && (option.len() - bare.len()).min(2) == dashes
-        };
-        self.program.is_some_and(|program| program.takes().any(listed))
+        self.program.is_some_and(|program| program.takes(name, dashes))
     }
 
     fn read_key(&mut self, piece: Piece<'a>) -> bool {

@@ -5,7 +5,7 @@ use super::effect::{Effects, Reversibility};
 use super::format::Place;
 use super::rule::{Condition, Does, Known, Numbers, Program, Row, Rule, Speaks, Table, Test, Tests, Words, family};
 use super::words::{Check, Dialect, Heads, Kind, ScriptCheck, Traits};
-use crate::pool::{Slice, Text, cut, part};
+use crate::pool::{Slice, Text, bytes, cut, part};
 use std::borrow::Cow;
 use std::ops::Deref;
 
@@ -20,7 +20,7 @@ impl Table {
     /// What is known under exactly this name.
     pub fn row(&self, name: &str) -> Option<Of<'_, Row>> {
         let (pool, rows) = (&*self.pool, &*self.rows);
-        let at = rows.binary_search_by(|row| cut(pool, row.name).cmp(name)).ok()?;
+        let at = rows.binary_search_by(|row| bytes(pool, row.name).cmp(name.as_bytes())).ok()?;
         rows.get(at).map(|row| self.of(row))
     }
 
@@ -43,13 +43,19 @@ impl Table {
         part(&self.conditions, conditions)
     }
 
-    pub fn tests(&self, tests: Tests) -> impl Iterator<Item = Of<'_, Test>> + Clone {
+    pub fn tests(&self, tests: Tests) -> impl Iterator<Item = Of<'_, Test>> {
         part(&self.tests, tests.0).iter().map(|row| self.of(row))
     }
 
     pub fn words(&self, words: Words) -> impl ExactSizeIterator<Item = &str> + Clone {
         let pool = &*self.pool;
         part(&self.words, words.0).iter().map(|text| cut(pool, *text))
+    }
+
+    /// Those among the words that are this long: nearly every comparison ends with that.
+    fn words_of(&self, words: Words, len: usize) -> impl Iterator<Item = &[u8]> {
+        let pool = &*self.pool;
+        part(&self.words, words.0).iter().filter(move |text| text.len as usize == len).map(|text| bytes(pool, *text))
     }
 
     /// Borrowed for as long as the program runs where the table is.
@@ -115,14 +121,24 @@ impl<'t> Of<'t, Known> {
 }
 
 impl<'t> Of<'t, Test> {
+    /// Whether one of the words is this text.
+    pub fn has(self, text: &str) -> bool {
+        self.table.words_of(self.row.words, text.len()).any(|word| word == text.as_bytes())
+    }
+
     pub fn words(self) -> impl Iterator<Item = &'t str> + Clone {
         self.table.words(self.row.words)
     }
 }
 
 impl<'t> Of<'t, Program> {
-    pub fn takes(self) -> impl Iterator<Item = &'t str> {
-        self.table.words(self.row.takes)
+    /// Whether the option with this name and so many dashes takes a value.
+    pub fn takes(self, name: &str, dashes: usize) -> bool {
+        let spelled = |option: &[u8]| match option.split_at_checked(dashes) {
+            Some((before, after)) => before.iter().all(|byte| *byte == b'-') && after == name.as_bytes(),
+            None => false,
+        };
+        !name.starts_with('-') && self.table.words_of(self.row.takes, name.len() + dashes).any(spelled)
     }
 
     pub fn exact(self) -> impl Iterator<Item = &'t str> {

@@ -4,7 +4,7 @@ use super::Scope;
 use super::facts::{Piece, Question, base_name};
 use super::modes::{is_setuid_mode, is_whole_mount, is_world_mode, is_zero_mode};
 use super::paths::Path;
-use super::rule::Test;
+use super::rule::{Table, Test, Tests};
 use super::secrets::{is_private, is_secret};
 use super::shells::{first_word, is_command, is_escape, is_git_setting, is_shell, starts_shell};
 use super::table::Of;
@@ -13,8 +13,8 @@ use super::{code, sql};
 use crate::word::{Dynamic, Source, Value};
 
 /// Whether the piece passes one of the tests.
-pub fn passes<'t>(tests: &(impl Iterator<Item = Of<'t, Test>> + Clone), piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
-    tests.clone().any(|test| one(test, piece, scope))
+pub fn passes(table: &Table, tests: Tests, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
+    table.tests(tests).any(|test| one(test, piece, scope))
 }
 
 fn one(test: Of<'_, Test>, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
@@ -22,7 +22,7 @@ fn one(test: Of<'_, Test>, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
     match test.kind {
         Kind::Any => true,
         Kind::Nonempty => !text.is_empty() || is_dynamic(piece),
-        Kind::Is => test.heads.meet(first(text)) && test.words().any(|word| text == word),
+        Kind::Is => test.heads.meet(first(text)) && test.has(text),
         Kind::Starts => test.heads.meet(first(text)) && test.words().any(|word| text.starts_with(word)),
         Kind::Ends => test.words().any(|word| text.ends_with(word)),
         Kind::Has => test.words().any(|word| word.len() <= text.len() && text.contains(word)),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Deref;
 
 use super::rows::{Check, Code, Denial, Grammar, Known, Operands, Program, Rows, Style, Sub, Takes};
-use crate::pool::{Slice, Text, cut, part};
+use crate::pool::{Slice, Text, bytes, cut, part};
 
 /// One table of programs.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +75,7 @@ impl<'t> Table<'t> {
             Self::Own(rows) => &rows.programs,
         };
         let pool = self.pool();
-        let at = rows.binary_search_by(|program| cut(pool, program.name).cmp(name)).ok()?;
+        let at = rows.binary_search_by(|program| bytes(pool, program.name).cmp(name.as_bytes())).ok()?;
         rows.get(at).map(|row| Of { table: self, row })
     }
 }
@@ -144,7 +144,7 @@ impl<'t> Of<'t, Grammar> {
 
     fn exactly(self, rows: &'t [Known], name: &str) -> Option<Of<'t, Known>> {
         let pool = self.table.pool();
-        let at = rows.binary_search_by(|known| cut(pool, known.name).cmp(name)).ok()?;
+        let at = rows.binary_search_by(|known| bytes(pool, known.name).cmp(name.as_bytes())).ok()?;
         rows.get(at).map(|row| self.known(row))
     }
 
@@ -163,7 +163,7 @@ impl<'t> Of<'t, Grammar> {
             return Found::One(known);
         }
         let pool = self.table.pool();
-        let from = rows.partition_point(|known| cut(pool, known.name) < name);
+        let from = rows.partition_point(|known| bytes(pool, known.name) < name.as_bytes());
         let rest = rows.get(from..).unwrap_or(&[]).iter().map(|row| self.known(row));
         let mut candidates = rest.take_while(|known| known.name().starts_with(name));
         let Some(first) = candidates.next() else { return Found::Nothing };
@@ -223,7 +223,7 @@ pub(super) fn words(slice: Slice) -> impl Iterator<Item = &'static str> + Clone 
 
 /// Whether a built-in list that is sorted holds a name.
 pub(super) fn holds(slice: Slice, name: &str) -> bool {
-    part(&WORDS, slice).binary_search_by(|text| cut(POOL, *text).cmp(name)).is_ok()
+    part(&WORDS, slice).binary_search_by(|text| bytes(POOL, *text).cmp(name.as_bytes())).is_ok()
 }
 
 /// A pattern of path components that names something secret.
@@ -287,7 +287,7 @@ impl SensitiveName {
     }
 
     fn among(rows: &'static [SensitiveName], name: &str) -> Option<&'static str> {
-        let at = rows.binary_search_by(|row| row.name().cmp(name)).ok()?;
+        let at = rows.binary_search_by(|row| bytes(POOL, row.name).cmp(name.as_bytes())).ok()?;
         rows.get(at).map(SensitiveName::reason)
     }
 
