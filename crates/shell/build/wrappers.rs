@@ -71,15 +71,12 @@ fn wrappers(file: &PathBuf) -> Outcome<String> {
         for (path, number) in uses {
             all_uses.push(format!("({}, {number})", words(&path, &mut pool)?));
         }
-        names.push(format!(
-            "({}, {:?})",
-            said(&program, &mut pool)?,
-            Slice::new(from, all_uses.len()).ok_or(TOO_MUCH)?
-        ));
+        let (name, uses) = (pool.name(&program).ok_or(TOO_MUCH)?, Slice::new(from, all_uses.len()).ok_or(TOO_MUCH)?);
+        names.push(format!("({name:?}, {uses:?})"));
     }
     let mut source = interpreters(&table, &mut pool)?;
     array(&mut source, "static WRAPPERS", "Wrapper", &rows)?;
-    array(&mut source, "static INDEX", "(Said, Slice)", &names)?;
+    array(&mut source, "static INDEX", "(Name, Slice)", &names)?;
     array(&mut source, "static USES", "(List, u16)", &all_uses)?;
     writeln!(source, "#[cfg(test)]\npub(super) static WRAPPER_EXAMPLES: &[&[&str]] = &{};", nested(&examples))?;
     finish(&mut source, &pool)?;
@@ -133,11 +130,11 @@ fn interpreters(table: &Table, pool: &mut Pool) -> Outcome<String> {
     }
     let mut named = Vec::new();
     for (name, number) in names {
-        named.push(format!("({}, {number})", said(&name, pool)?));
+        named.push(format!("({:?}, {number})", pool.name(&name).ok_or(TOO_MUCH)?));
     }
     let mut source = String::new();
     array(&mut source, "static INTERPRETERS", "Interpreter", &rows)?;
-    array(&mut source, "static INTERPRETER_NAMES", "(Said, u16)", &named)?;
+    array(&mut source, "static INTERPRETER_NAMES", "(Name, u16)", &named)?;
     for (name, lines) in [("INTERPRETER_EXAMPLES", examples), ("INTERPRETER_PLAIN", plain)] {
         writeln!(source, "#[cfg(test)]\npub(super) static {name}: &[&[&str]] = &{};", nested(&lines))?;
     }

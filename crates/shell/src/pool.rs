@@ -12,6 +12,33 @@ pub struct Text {
     pub len: u32,
 }
 
+/// A name to look for. Its first bytes stand beside it as a number, so that hardly a comparison looks into the pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Name {
+    pub head: u64,
+    pub text: Text,
+}
+
+/// The first bytes as a number that orders as they do; a short name is filled up with zeros.
+fn head(name: &[u8]) -> u64 {
+    match name.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => name.iter().chain(std::iter::repeat(&0)).take(8).fold(0, |head, byte| head << 8 | u64::from(*byte)),
+    }
+}
+
+/// Finds a row by its name, where rows are in the order of their names.
+#[inline]
+pub fn find<'t, R>(rows: &'t [R], pool: &str, name: &str, name_of: impl Fn(&R) -> Name) -> Option<&'t R> {
+    let name = name.as_bytes();
+    let head = head(name);
+    let order = |row: &R| {
+        let known = name_of(row);
+        known.head.cmp(&head).then_with(|| bytes(pool, known.text).cmp(name))
+    };
+    rows.binary_search_by(order).ok().and_then(|at| rows.get(at))
+}
+
 /// Some consecutive rows of one of the arrays.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slice {
@@ -66,6 +93,11 @@ impl Pool {
         self.text.push_str(text);
         self.seen.insert(text.to_owned(), row);
         Some(row)
+    }
+
+    /// None: more than a table can hold.
+    pub fn name(&mut self, name: &str) -> Option<Name> {
+        Some(Name { head: head(name.as_bytes()), text: self.text(name)? })
     }
 
     /// None: more than a table can hold.

@@ -65,7 +65,7 @@ impl Compiler {
             let from = known.len();
             known.append(&mut named.known);
             let known = Slice::new(from, known.len())?;
-            let (name, rules) = (self.pool.text(&name)?, numbered(&named.rules)?);
+            let (name, rules) = (self.pool.name(&name)?, numbered(&named.rules)?);
             rows.push(Row { name, program: named.program, rules, known });
         }
         let mut places = [Numbers::default(); 5];

@@ -5,7 +5,7 @@
 
 use super::effect::{Effects, Reversibility};
 use super::words::{Check, Dialect, Heads, Kind, ScriptCheck, Traits};
-use crate::pool::{Slice, Text};
+use crate::pool::{Name, Slice, Text};
 use std::borrow::Cow;
 
 /// Rules and programs, the built-in ones or a user's.
@@ -41,7 +41,7 @@ pub struct Numbers(pub Slice);
 /// What is known under one program's name.
 #[derive(Clone, Debug)]
 pub struct Row {
-    pub name: Text,
+    pub name: Name,
     pub program: Option<u16>,
     pub rules: Numbers,
     /// Rows of `known`.

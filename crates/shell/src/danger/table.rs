@@ -5,7 +5,7 @@ use super::effect::{Effects, Reversibility};
 use super::format::Place;
 use super::rule::{Condition, Does, Known, Numbers, Program, Row, Rule, Speaks, Table, Test, Tests, Words, family};
 use super::words::{Check, Dialect, Heads, Kind, ScriptCheck, Traits};
-use crate::pool::{Slice, Text, bytes, cut, part};
+use crate::pool::{Name, Slice, Text, bytes, cut, find, part};
 use std::borrow::Cow;
 use std::ops::Deref;
 
@@ -19,9 +19,7 @@ pub fn row(name: &str) -> Option<Of<'static, Row>> {
 impl Table {
     /// What is known under exactly this name.
     pub fn row(&self, name: &str) -> Option<Of<'_, Row>> {
-        let (pool, rows) = (&*self.pool, &*self.rows);
-        let at = rows.binary_search_by(|row| bytes(pool, row.name).cmp(name.as_bytes())).ok()?;
-        rows.get(at).map(|row| self.of(row))
+        find(&self.rows, &self.pool, name, |row| row.name).map(|row| self.of(row))
     }
 
     /// Rules for any program that does this.

@@ -3,7 +3,7 @@
 
 use super::format::{Entry, File, Problem, Written};
 use super::rows::{Code, Denial, Grammar, Known, Program, Rows, Sub, Takes};
-use crate::pool::{Pool, Slice, Text};
+use crate::pool::{Name, Pool, Slice, Text};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -104,7 +104,7 @@ impl Compiler {
         }
         let subs = slice(from, self.rows.subs.len(), place)?;
         for name in &entry.names {
-            let row = Program { name: self.text(name.get_ref(), &name.span())?, grammar, subs };
+            let row = Program { name: self.name(name.get_ref(), &name.span())?, grammar, subs };
             if self.programs.insert(name.get_ref().clone(), row).is_some() {
                 let message = format!("program `{}` is there twice; describe it once", name.get_ref());
                 return Err(Problem::new(name.span(), message));
@@ -259,7 +259,11 @@ impl Compiler {
         self.pool.words(words).ok_or_else(|| too_much(place))
     }
 
-    pub fn text(&mut self, text: &str, place: &Range<usize>) -> Outcome<Text> {
+    pub fn name(&mut self, name: &str, place: &Range<usize>) -> Outcome<Name> {
+        self.pool.name(name).ok_or_else(|| too_much(place))
+    }
+
+    fn text(&mut self, text: &str, place: &Range<usize>) -> Outcome<Text> {
         self.pool.text(text).ok_or_else(|| too_much(place))
     }
 }

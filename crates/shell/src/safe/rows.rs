@@ -3,7 +3,7 @@
 //! Knows nothing of commands or files, so that the build script can write the built-in rows as constants (nothing to
 //! relocate when the program starts, nothing to parse) and a user's rows are the same, in memory.
 
-use crate::pool::{Slice, Text};
+use crate::pool::{Name, Slice, Text};
 use serde::Deserialize;
 
 /// What an option takes.
@@ -132,7 +132,7 @@ pub struct Sub {
 
 #[derive(Clone, Debug)]
 pub struct Program {
-    pub name: Text,
+    pub name: Name,
     pub grammar: u16,
     pub subs: Slice,
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Deref;
 
 use super::rows::{Check, Code, Denial, Grammar, Known, Operands, Program, Rows, Style, Sub, Takes};
-use crate::pool::{Slice, Text, bytes, cut, part};
+use crate::pool::{Name, Slice, Text, bytes, cut, find, part};
 
 /// One table of programs.
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +74,7 @@ impl<'t> Table<'t> {
             Self::BuiltIn => PROGRAMS.as_slice(),
             Self::Own(rows) => &rows.programs,
         };
-        let pool = self.pool();
-        let at = rows.binary_search_by(|program| bytes(pool, program.name).cmp(name.as_bytes())).ok()?;
-        rows.get(at).map(|row| Of { table: self, row })
+        find(rows, self.pool(), name, |row| row.name).map(|row| Of { table: self, row })
     }
 }
 
@@ -204,7 +202,7 @@ impl<'t> Of<'t, Program> {
     }
 
     pub(super) fn name(self) -> &'t str {
-        cut(self.table.pool(), self.row.name)
+        cut(self.table.pool(), self.row.name.text)
     }
 
     pub(super) fn grammar(self) -> Option<Of<'t, Grammar>> {
@@ -260,7 +258,7 @@ impl Sensitive {
 /// A name that is secret wherever it stands.
 #[derive(Debug)]
 pub(super) struct SensitiveName {
-    name: Text,
+    name: Name,
     denial: u16,
 }
 
@@ -270,7 +268,7 @@ impl SensitiveName {
     }
 
     pub(super) fn name(&self) -> &'static str {
-        cut(POOL, self.name)
+        cut(POOL, self.name.text)
     }
 
     pub(super) fn find(name: &str) -> Option<&'static str> {
@@ -287,8 +285,7 @@ impl SensitiveName {
     }
 
     fn among(rows: &'static [SensitiveName], name: &str) -> Option<&'static str> {
-        let at = rows.binary_search_by(|row| bytes(POOL, row.name).cmp(name.as_bytes())).ok()?;
-        rows.get(at).map(SensitiveName::reason)
+        find(rows, POOL, name, |row| row.name).map(SensitiveName::reason)
     }
 
     pub(super) fn reason(&self) -> &'static str {

@@ -1,7 +1,7 @@
 //! The table of wrappers and interpreters, compiled from `rules/wrappers.toml`, which says what each field means.
 
 use crate::expand::text::{base_name, without_version};
-use crate::pool::{Slice, Text, bytes, cut, part};
+use crate::pool::{Name, Slice, Text, bytes, cut, find, part};
 use std::ops::Deref;
 
 /// A text of the table.
@@ -86,18 +86,13 @@ include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 
 /// The uses of a program as a wrapper: the words of its subcommand, longest first, and the grammar.
 pub(crate) fn wrappers(program: &str) -> impl Iterator<Item = (List, &'static Wrapper)> {
-    let uses = find(&INDEX, base_name(program)).copied().unwrap_or_default();
+    let uses = find(&INDEX, POOL, base_name(program), |row| row.0).map(|row| row.1).unwrap_or_default();
     part(&USES, uses).iter().filter_map(|(path, at)| Some((*path, WRAPPERS.get(usize::from(*at))?)))
 }
 
 pub(crate) fn interpreter(program: &str) -> Option<&'static Interpreter> {
     let name = base_name(program);
-    let at = find(&INTERPRETER_NAMES, name).or_else(|| find(&INTERPRETER_NAMES, without_version(name)))?;
+    let find = |name: &str| find(&INTERPRETER_NAMES, POOL, name, |row| row.0);
+    let (_, at) = find(name).or_else(|| find(without_version(name)))?;
     INTERPRETERS.get(usize::from(*at))
-}
-
-/// What stands beside a name; names are in order.
-fn find<T>(rows: &'static [(Said, T)], name: &str) -> Option<&'static T> {
-    let at = rows.binary_search_by(|(known, _)| bytes(POOL, known.0).cmp(name.as_bytes())).ok()?;
-    rows.get(at).map(|(_, found)| found)
 }
