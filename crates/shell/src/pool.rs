@@ -110,3 +110,32 @@ impl Pool {
         Slice::new(from, self.words.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names that share their first bytes, that are shorter than those, and that differ only by zeros.
+    #[test]
+    fn a_name_is_found_whatever_it_begins_with() {
+        let names =
+            ["", "\0", "a", "a\0", "ab", "abcdefgh", "abcdefgh\0", "abcdefghi", "abcdefgz", "b", "é", "\u{10ffff}"];
+        let mut pool = Pool::default();
+        let rows: Vec<Name> = names.iter().map(|name| pool.name(name).unwrap()).collect();
+        let found = |name: &str| find(&rows, &pool.text, name, |row| *row).map(|row| cut(&pool.text, row.text));
+        for name in names {
+            assert_eq!(found(name), Some(name), "{name:?}");
+        }
+        for name in ["\0\0", "aa", "a\0\0", "abcdefg", "abcdefgh\0\0", "abcdefghj", "c", "è"] {
+            assert_eq!(found(name), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_in_the_pool_once() {
+        let mut pool = Pool::default();
+        let words = pool.words(["one", "two", "one"]).unwrap();
+        assert_eq!(part(&pool.words, words).iter().map(|text| cut(&pool.text, *text)).collect::<String>(), "onetwoone");
+        assert_eq!(pool.text, "onetwo");
+    }
+}
