@@ -157,7 +157,7 @@ impl Tables {
 
     fn sensitive_names(&mut self, names: BTreeMap<String, u16>) -> Result<Vec<String>, String> {
         let row = |(name, denial): (String, u16)| {
-            let name = self.compiler.text(&name, &(0..0)).map_err(|problem| problem.message)?;
+            let name = self.compiler.name(&name, &(0..0)).map_err(|problem| problem.message)?;
             Ok(format!("SensitiveName {{ name: {name:?}, denial: {denial} }}"))
         };
         names.into_iter().map(row).collect()

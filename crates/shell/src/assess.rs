@@ -124,7 +124,7 @@ pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
     let asked = |at: usize| {
         parts.get(at).is_some_and(|part: &Part| part.risk.is_some()) || walk.simples.get(at).is_some_and(added)
     };
-    let judged = danger::judge(&walk.simples, &scope, options.rules.map(Rules::dangers), asked);
+    let judged = danger::judge(&walk.simples, &scope, options.rules.and_then(Rules::dangers), asked);
     for (at, reason) in judged.each {
         if let Some(part) = parts.get_mut(at) {
             part.risk = Some(Risk::Dangerous);

@@ -6,6 +6,7 @@
 
 mod checks;
 mod code;
+mod compile;
 mod does;
 #[cfg(test)]
 mod does_tests;
@@ -31,15 +32,15 @@ use crate::command::Simple;
 use crate::effect;
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::Span;
+pub use compile::Compiler;
 use facts::Facts;
 use format::Place;
 pub use format::{File, Written};
-pub use own::Own;
-pub use rule::Does;
-pub use rule::Rule;
-use rule::{Program, Speaks};
-use table::Row;
+pub use own::check as check_own;
+pub use rule::{Does, Table};
+use rule::{Numbers, Program, Rule, Speaks};
 pub use table::said;
+use table::{BUILT_IN, Of};
 use words::Trait;
 
 /// What is known about where commands run.
@@ -62,7 +63,7 @@ pub struct Judged {
 
 /// Judges all commands of a text, each by itself and then together, with a user's own rules beside the built-in ones.
 /// What a command does otherwise is told of those that are `asked` about.
-pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Own>, asked: impl Fn(usize) -> bool) -> Judged {
+pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Table>, asked: impl Fn(usize) -> bool) -> Judged {
     let mut judged = Judged::default();
     facts::with_facts(all, own, |facts| {
         let known = |(index, facts)| if asked(index) { does::known(facts) } else { None };
@@ -71,12 +72,12 @@ pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Own>, asked: impl F
             judge_one(facts, scope, own, |reason| judged.each.push((index, reason)));
         }
         if script::may_speak_of(all) {
-            let speaks = |rule: &Rule| match &rule.speaks {
-                Speaks::OfAll(check) => Some(reason(rule, script::holds(*check, facts, scope)?)),
-                Speaks::OfOne(_) => None,
-            };
-            judged.together.extend(table::at(Place::Script).filter_map(speaks));
-            judged.together.extend(own.into_iter().flat_map(|own| own.at(Place::Script)).filter_map(speaks));
+            for table in [Some(&BUILT_IN), own].into_iter().flatten() {
+                judged.together.extend(table.numbered(table.at(Place::Script)).filter_map(|rule| match rule.speaks {
+                    Speaks::OfAll(check) => Some(reason(rule, script::holds(check, facts, scope)?)),
+                    Speaks::OfOne(_) => None,
+                }));
+            }
         }
     });
     judged
@@ -88,15 +89,15 @@ pub fn runs_what_it_is_given(name: &str) -> bool {
     find_program(name).is_some_and(|program| runs.iter().any(|which| program.traits.has(*which)))
 }
 
-fn find_program(name: &str) -> Option<&'static Program> {
-    table::row(name).and_then(Row::program)
+fn find_program(name: &str) -> Option<Of<'static, Program>> {
+    table::row(name).and_then(Of::program)
 }
 
-fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Own>, mut say: impl FnMut(Reason)) {
-    let mut try_all = |rules: &mut dyn Iterator<Item = &Rule>| {
-        for rule in rules {
-            if let Speaks::OfOne(conditions) = &rule.speaks
-                && let Some(span) = matcher::matches(conditions, facts, scope)
+fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Table>, mut say: impl FnMut(Reason)) {
+    let mut try_all = |table: &Table, rules: Numbers| {
+        for rule in table.numbered(rules) {
+            if let Speaks::OfOne(conditions) = rule.speaks
+                && let Some(span) = matcher::matches(table, conditions, facts, scope)
             {
                 say(reason(rule, span));
             }
@@ -109,26 +110,27 @@ fn judge_one(facts: &Facts<'_>, scope: &Scope<'_>, own: Option<&Own>, mut say: i
         Some(Place::Any),
     ];
     if let Some(row) = facts.row {
-        try_all(&mut row.rules());
+        try_all(&BUILT_IN, row.rules);
     }
     if let Some(own) = own {
-        try_all(&mut own.of(facts.name));
-        for name in rule::family(facts.name).iter().flatten() {
-            try_all(&mut own.of(name));
+        let family = rule::family(facts.name);
+        for name in std::iter::once(facts.name).chain(family.iter().flatten().map(AsRef::as_ref)) {
+            if let Some(row) = own.row(name) {
+                try_all(own, row.rules);
+            }
         }
     }
     for place in places.into_iter().flatten() {
-        try_all(&mut table::at(place));
-        if let Some(own) = own {
-            try_all(&mut own.at(place));
+        for table in [Some(&BUILT_IN), own].into_iter().flatten() {
+            try_all(table, table.at(place));
         }
     }
 }
 
-fn reason(rule: &Rule, span: Span) -> Reason {
+fn reason(rule: Of<'_, Rule>, span: Span) -> Reason {
     Reason {
-        code: rule.id.clone(),
-        message: rule.reason.clone(),
+        code: rule.id(),
+        message: rule.reason(),
         span,
         layer: Layer::Danger,
         risk: Risk::Dangerous,

@@ -7,7 +7,7 @@ mod renamed_tests;
 mod tests;
 
 use crate::assess::{Options, assess};
-use crate::danger::{self, Rule, Written};
+use crate::danger::{self, Table, Written};
 use crate::expand::text::base_name;
 use crate::reason::{Layer, Risk};
 use crate::rule_error::RuleError;
@@ -23,7 +23,7 @@ const MAX_EXAMPLES: usize = 10_000;
 /// Rules that a user adds to the built-in ones.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    dangers: danger::Own,
+    dangers: Option<Table>,
     /// Programs that only read.
     programs: Option<Rows>,
 }
@@ -46,19 +46,22 @@ impl Rules {
     /// hold with all of them in force, refuses them all.
     pub fn parse_all(files: &[(&str, &str)]) -> Result<Self, RuleError> {
         let mut rules = Self::default();
-        let mut compiler = safe::Compiler::default();
+        let (mut dangers, mut programs) = (danger::Compiler::default(), safe::Compiler::default());
         let mut all: Vec<Read<'_>> = Vec::new();
         for (name, text) in files {
             let told = |error: RuleError| error.of(name);
             let read = Read::parse(name, text).map_err(told)?;
-            rules.dangers.check(text, &read.dangers).map_err(told)?;
-            rules.dangers.add(&read.dangers);
-            let programs = safe::check_own(&read.programs).and_then(|()| compiler.add(&read.programs));
-            programs.map_err(|problem| told(problem.within(text)))?;
+            danger::check_own(text, &read.dangers, &dangers).map_err(told)?;
+            dangers.add(text, &read.dangers).map_err(told)?;
+            let added = safe::check_own(&read.programs).and_then(|()| programs.add(&read.programs));
+            added.map_err(|problem| told(problem.within(text)))?;
             all.push(read);
         }
+        if all.iter().any(|read| !read.dangers.rules.is_empty() || !read.dangers.programs.is_empty()) {
+            rules.dangers = Some(dangers.finish()?);
+        }
         if all.iter().any(|read| !read.programs.programs.is_empty()) {
-            rules.programs = Some(compiler.finish());
+            rules.programs = Some(programs.finish());
         }
         let mut examples = 0;
         for read in &all {
@@ -130,13 +133,13 @@ impl Rules {
         Ok(())
     }
 
-    /// The dangers among them.
-    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
-        self.dangers.iter()
+    /// The ids of the dangers among them.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.dangers.iter().flat_map(Table::ids)
     }
 
-    pub(crate) fn dangers(&self) -> &danger::Own {
-        &self.dangers
+    pub(crate) fn dangers(&self) -> Option<&Table> {
+        self.dangers.as_ref()
     }
 
     pub(crate) fn programs(&self) -> Option<&Rows> {

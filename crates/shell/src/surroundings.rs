@@ -45,7 +45,7 @@ pub(crate) fn judge(options: &Options<'_>) -> Surroundings {
     syntax::judge(&simple, &mut reasons, &mut constructs);
     reasons.extend(safe::judge(&simple, safe::Around::default()));
     let scope = Scope { workspace: options.workspace };
-    let judged = danger::judge(std::slice::from_ref(&simple), &scope, options.rules.map(Rules::dangers), |_| true);
+    let judged = danger::judge(std::slice::from_ref(&simple), &scope, options.rules.and_then(Rules::dangers), |_| true);
     reasons.extend(judged.each.into_iter().map(|(_, reason)| reason));
     Surroundings { reasons, never_covered: constructs.dangerous_assignment }
 }

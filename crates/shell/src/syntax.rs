@@ -32,8 +32,21 @@ pub(crate) const ASSIGNERS: &[&str] = &[
 const CHANGERS: &[&str] =
     &["unset", "export", "set", "shopt", "hash", "alias", "unalias", "enable", "bind", "complete"];
 
+/// Names of variables, and of pagers, by what they are for.
 mod names {
+    use crate::pool::{Slice, Text, bytes, part};
+
     include!(concat!(env!("OUT_DIR"), "/env.rs"));
+
+    /// Whether a list holds this name; lists are in order.
+    pub(super) fn holds(list: Slice, name: &str) -> bool {
+        part(&WORDS, list).binary_search_by(|word| bytes(POOL, *word).cmp(name.as_bytes())).is_ok()
+    }
+
+    /// Whether a list holds a start of this name.
+    pub(super) fn begins(list: Slice, name: &str) -> bool {
+        part(&WORDS, list).iter().any(|start| name.as_bytes().starts_with(bytes(POOL, *start)))
+    }
 }
 
 pub(crate) fn reason(code: &'static str, message: impl Into<Cow<'static, str>>, span: Span, risk: Risk) -> Reason {
@@ -89,17 +102,14 @@ fn judge_assignment(
 
 /// Whether assigning this name can make programs run, load or trust something else.
 pub fn is_dangerous_name(name: &str) -> bool {
-    let listed = |names: &[&str]| names.binary_search(&name).is_ok();
-    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
-    listed(names::DANGEROUS)
-        || listed(names::SENSITIVE)
-        || begins(names::DANGEROUS_PREFIXES)
-        || begins(names::SENSITIVE_PREFIXES)
+    names::holds(names::DANGEROUS, name)
+        || names::holds(names::SENSITIVE, name)
+        || names::begins(names::DANGEROUS_PREFIXES, name)
+        || names::begins(names::SENSITIVE_PREFIXES, name)
 }
 
 fn is_harmless_pager(name: &str, value: Option<&str>) -> bool {
-    names::PAGERS.binary_search(&name).is_ok()
-        && value.is_some_and(|value| names::HARMLESS_PAGERS.binary_search(&value).is_ok())
+    names::holds(names::PAGERS, name) && value.is_some_and(|value| names::holds(names::HARMLESS_PAGERS, value))
 }
 
 fn judge_builtin(name: &str, simple: &Simple, reasons: &mut Vec<Reason>, constructs: &mut Constructs) {

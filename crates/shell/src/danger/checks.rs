@@ -4,7 +4,7 @@ use super::Scope;
 use super::facts::{Facts, Piece, base_name};
 use super::paths::{Base, Path};
 use super::shells::{is_shell, starts_shell};
-use super::table;
+use super::table::{self, Of};
 use super::test::has_output;
 use super::words::{Check, Trait};
 use crate::command::Stdin;
@@ -49,7 +49,7 @@ fn reads_commands(facts: &Facts<'_>) -> bool {
     }
     let code = facts
         .program
-        .is_some_and(|program| program.code.iter().any(|what| what.starts_with('-') && facts.option(what).is_some()));
+        .is_some_and(|program| program.code().any(|what| what.starts_with('-') && facts.option(what).is_some()));
     let other = ["-c|--command", "-m", "--version", "-V", "--help", "-h", "-n", "--check", "-v"];
     let interpreter = facts.has_trait(Trait::Interpreter);
     if code
@@ -120,9 +120,9 @@ fn unknown_script(facts: &Facts<'_>) -> Option<Span> {
     };
     let piped = sources && matches!(script.text, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") && piped(facts);
     let data = !sources
-        && facts.program.is_some_and(|program| {
-            program.code.iter().any(|what| what.starts_with('-') && facts.option(what).is_some())
-        });
+        && facts
+            .program
+            .is_some_and(|program| program.code().any(|what| what.starts_with('-') && facts.option(what).is_some()));
     ((process && !data && facts.option("-c").is_none() && facts.option_exactly("-m").is_none()) || piped)
         .then_some(script.span)
 }
@@ -238,7 +238,7 @@ fn shell_argument(facts: &Facts<'_>) -> Option<Span> {
     if data || facts.name.is_empty() {
         return None;
     }
-    let reads_files = facts.program.and_then(|program| program.reads.as_ref()).is_some_and(|list| !list.is_empty());
+    let reads_files = facts.program.and_then(Of::reads).is_some_and(|list| list.len() > 0);
     let found = facts.words.iter().skip(1).find(|piece| {
         let text = piece.text.strip_prefix("SHELL=").map_or(piece.text, |_| "");
         starts_shell(text) && !(reads_files && text.starts_with('/') && !text.contains(' '))

@@ -4,13 +4,11 @@
 //! A reader for rules that look for danger: where it is unsure it would rather see an option than miss one. It must not
 //! be used to find a command safe.
 
-use super::Own;
-use super::rule::Program;
-use super::table::{self, Row};
+use super::rule::{Program, Row, Table};
+use super::table::{self, Of};
 use super::words::{Dialect, Trait};
 use crate::command::{RedirectKind, Simple, Stdin, Target};
 use crate::word::{Span, Value, Word};
-use std::borrow::Cow;
 use std::cell::Cell;
 
 /// A piece of the command as the rules see it.
@@ -68,8 +66,8 @@ pub struct Given<'a> {
 pub struct Facts<'a> {
     pub simple: &'a Simple,
     /// What the tables have under its name.
-    pub row: Option<&'static Row>,
-    pub program: Option<&'a Program>,
+    pub row: Option<Of<'static, Row>>,
+    pub program: Option<Of<'a, Program>>,
     /// The program's base name; empty when there is none or it is unknown.
     pub name: &'a str,
     pub words: &'a [Piece<'a>],
@@ -83,7 +81,7 @@ pub struct Facts<'a> {
 }
 
 /// Reads every command once. What words with unknown parts look like is kept apart, so that facts can borrow it.
-pub fn with_facts<T>(all: &[Simple], own: Option<&Own>, work: impl FnOnce(&[Facts<'_>]) -> T) -> T {
+pub fn with_facts<T>(all: &[Simple], own: Option<&Table>, work: impl FnOnce(&[Facts<'_>]) -> T) -> T {
     let words = || all.iter().flat_map(|simple| &simple.argv);
     let pictures: Vec<String> = words().filter(|word| word.is_dynamic()).map(Word::picture).collect();
     let mut unknown = pictures.iter();
@@ -115,13 +113,13 @@ pub fn base_name(path: &str) -> &str {
 }
 
 impl<'a> Facts<'a> {
-    fn read(simple: &'a Simple, words: &'a [Piece<'a>], own: Option<&'a Own>) -> Self {
+    fn read(simple: &'a Simple, words: &'a [Piece<'a>], own: Option<&'a Table>) -> Self {
         let name = words.first().map_or("", |word| base_name(word.text));
         let row = table::row(name);
         let mut facts = Self {
             simple,
             row,
-            program: own.and_then(|own| own.program(name)).or_else(|| row.and_then(Row::program)),
+            program: own.and_then(|own| own.row(name)).and_then(Of::program).or_else(|| row.and_then(Of::program)),
             name,
             words,
             options: Vec::new(),
@@ -178,11 +176,7 @@ impl<'a> Facts<'a> {
     }
 
     fn takes(&self, name: &str, dashes: usize) -> bool {
-        let listed = |option: &Cow<'_, str>| {
-            let bare = option.trim_start_matches('-');
-            bare == name && (option.len() - bare.len()).min(2) == dashes
-        };
-        self.program.is_some_and(|program| program.takes.iter().any(listed))
+        self.program.is_some_and(|program| program.takes(name, dashes))
     }
 
     fn read_key(&mut self, piece: Piece<'a>) -> bool {
@@ -269,7 +263,7 @@ impl<'a> Facts<'a> {
     }
 
     fn exact(&self, name: &str) -> bool {
-        self.program.is_some_and(|program| program.exact.iter().any(|option| option.trim_start_matches('-') == name))
+        self.program.is_some_and(|program| program.exact().any(|option| option.trim_start_matches('-') == name))
     }
 
     pub fn has_trait(&self, which: Trait) -> bool {
@@ -277,9 +271,9 @@ impl<'a> Facts<'a> {
     }
 
     /// The files named by a list such as `["operands", "-o"]`.
-    fn named(&self, list: &[Cow<'a, str>], to: &mut Vec<Piece<'a>>) {
+    fn named(&self, list: impl Iterator<Item = &'a str>, to: &mut Vec<Piece<'a>>) {
         for what in list {
-            match what.as_ref() {
+            match what {
                 "operands" => to.extend(&self.operands),
                 "rest" => to.extend(self.operands.iter().skip(1)),
                 "first" => to.extend(self.operands.first()),
@@ -299,14 +293,14 @@ impl<'a> Facts<'a> {
         let mut found = self
             .redirected(|kind| matches!(kind, RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite));
         if let Some(program) = self.program {
-            self.named(&program.writes, &mut found);
+            self.named(program.writes(), &mut found);
         }
         found
     }
 
     fn find_reads(&self) -> Vec<Piece<'a>> {
         let mut found = self.redirected(|kind| matches!(kind, RedirectKind::Read | RedirectKind::ReadWrite));
-        match self.program.and_then(|program| program.reads.as_ref()) {
+        match self.program.and_then(Of::reads) {
             Some(list) => self.named(list, &mut found),
             None if self.has_trait(Trait::Prints) => {}
             None => found.extend(self.operands.iter().filter(|piece| piece.text.contains('/'))),
@@ -365,8 +359,8 @@ impl<'a> Facts<'a> {
     fn find_code(&self) -> Vec<Piece<'a>> {
         let mut found = Vec::new();
         let Some(program) = self.program else { return found };
-        self.named(&program.code, &mut found);
-        if program.code.iter().any(|what| what == "stdin") {
+        self.named(program.code(), &mut found);
+        if program.code().any(|what| what == "stdin") {
             let span = self.simple.span;
             let mut add = |text: &'a Option<String>| {
                 if let Some(text) = text {

@@ -4,22 +4,23 @@
 //! code that reads a user's at run time.
 
 use super::effect::{Effects, Reversibility};
-use super::rule::{Condition, Does, List, Program, Rule, Speaks, Tests, Text};
-use super::words::{Check, Heads, ScriptCheck};
+use super::words::{Check, Dialect, ScriptCheck, Traits, WrittenTest};
 use crate::rule_error::RuleError;
 use serde::Deserialize;
-use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::DeTable;
+
+type List = Vec<String>;
+type Tests = Vec<WrittenTest>;
 
 /// One rule as it is written. Everything it states must hold; an empty list states nothing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
     /// Stable, snake case: the code of the reason.
-    pub id: Spanned<Text>,
+    pub id: Spanned<String>,
     /// One plain sentence, lower case, without a full stop.
-    pub reason: Text,
+    pub reason: String,
     /// Base names. `mkfs.*` is any name that starts so. None: any program (with `writes`, `reads`, `assign`, `check`).
     #[serde(default)]
     pub programs: List,
@@ -106,6 +107,35 @@ pub enum Place {
     Script,
 }
 
+/// What is known of a program: enough to read its arguments.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Described {
+    pub names: List,
+    #[serde(default)]
+    pub dialect: Dialect,
+    /// Options that take a value.
+    #[serde(default)]
+    pub takes: List,
+    /// Long options that are no abbreviation of a longer one.
+    #[serde(default)]
+    pub exact: List,
+    /// After so many operands, the rest is another command's.
+    #[serde(default)]
+    pub operands: Option<usize>,
+    /// What it writes: options by name, `operands`, `last`, `second`.
+    #[serde(default)]
+    pub writes: List,
+    /// What it reads: as above, and `rest` for all operands but the first. Absent: operands that look like paths.
+    #[serde(default)]
+    pub reads: Option<List>,
+    /// Where code is given: options by name, `first`, `rest`, `stdin`.
+    #[serde(default)]
+    pub code: List,
+    #[serde(default)]
+    pub traits: Traits,
+}
+
 /// What one file holds.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -118,7 +148,7 @@ pub struct File {
     #[serde(default, rename = "rule")]
     pub rules: Vec<Written>,
     #[serde(default, rename = "program")]
-    pub programs: Vec<Spanned<Program>>,
+    pub programs: Vec<Spanned<Described>>,
 }
 
 impl File {
@@ -142,11 +172,6 @@ impl File {
         }
         Ok(file)
     }
-
-    /// Its rules as they are applied, in their order.
-    pub fn compile(&self) -> impl Iterator<Item = Rule> {
-        self.rules.iter().map(|rule| rule.compile(self))
-    }
 }
 
 impl Written {
@@ -163,66 +188,6 @@ impl Written {
         } else {
             Place::Any
         }
-    }
-
-    /// The rule as it is applied: cheap conditions first, those that say most about where it speaks last.
-    fn compile(&self, file: &File) -> Rule {
-        let speaks = match self.script {
-            Some(check) => Speaks::OfAll(check),
-            None => Speaks::OfOne(Cow::Owned(self.conditions())),
-        };
-        let does = Does {
-            effects: self.effects.unwrap_or(file.effects),
-            reversibility: self.reversibility.or(file.reversibility).unwrap_or(Reversibility::Irreversible),
-        };
-        Rule { id: self.id.get_ref().clone(), reason: self.reason.clone(), speaks, does }
-    }
-
-    fn conditions(&self) -> Vec<Condition> {
-        let mut all = Vec::new();
-        if !self.subcommand.is_empty() {
-            all.push(Condition::Subcommand(self.subcommand.clone(), Heads::of_paths(&self.subcommand)));
-        }
-        let mut listed = |list: &List, condition: fn(List) -> Condition| {
-            if !list.is_empty() {
-                all.push(condition(list.clone()));
-            }
-        };
-        listed(&self.none, Condition::Without);
-        listed(&self.all, Condition::All);
-        listed(&self.any, Condition::Any);
-        if !self.value_of.is_empty() {
-            all.push(Condition::Value(self.value_of.clone(), self.value.clone()));
-        }
-        if self.bare {
-            all.push(Condition::Bare);
-        }
-        let mut tested = |tests: &Tests, condition: fn(Tests) -> Condition| {
-            if !tests.is_empty() {
-                all.push(condition(tests.clone()));
-            }
-        };
-        tested(&self.operand, Condition::Operand);
-        tested(&self.also, Condition::Operand);
-        tested(&self.first, Condition::First);
-        tested(&self.last, Condition::Last);
-        tested(&self.source, Condition::Source);
-        tested(&self.argument, Condition::Argument);
-        tested(&self.not_operand, Condition::NoOperand);
-        tested(&self.writes, Condition::Writes);
-        tested(&self.reads, Condition::Reads);
-        if !self.assign.is_empty() {
-            all.push(Condition::Assigns(self.assign.clone(), self.assigned.clone()));
-        }
-        let mut coded = |tests: &Tests| {
-            if !tests.is_empty() {
-                all.push(Condition::Code(tests.clone()));
-            }
-        };
-        coded(&self.code);
-        coded(&self.code_also);
-        all.extend(self.check.map(Condition::Check));
-        all
     }
 
     /// Why the rule could never speak, or would speak of everything.

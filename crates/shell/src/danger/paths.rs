@@ -3,7 +3,9 @@
 use super::Scope;
 use super::facts::Piece;
 use super::parts::Parts;
-use super::words::{Heads, Test};
+use super::rule::Test;
+use super::table::Of;
+use super::words::Heads;
 use crate::word::{Dynamic, Source, Value};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,23 +83,23 @@ impl<'a> Path<'a> {
     }
 
     /// Whether its last part is one of the names of a test `name`; a pattern such as `*.json` names no file.
-    pub fn is_named(&self, test: &Test) -> bool {
+    pub fn is_named(&self, test: Of<'_, Test>) -> bool {
         let name = self.name();
         let vague = name.bytes().take(2).any(|byte| matches!(byte, b'*' | b'?' | b'['));
         if !test.heads.meet(Heads::of(name)) || vague {
             return false;
         }
         let plain = !is_pattern(name);
-        test.words.iter().any(|entry| match entry.strip_prefix('*') {
+        test.words().any(|entry| match entry.strip_prefix('*') {
             Some(end) if plain && !is_pattern(end) => name.ends_with(end),
             _ => fits(entry, name),
         })
     }
 
     /// Whether it is, or lies below, one of the places of a test `under`.
-    pub fn is_under_one(&self, test: &Test) -> bool {
+    pub fn is_under_one(&self, test: Of<'_, Test>) -> bool {
         // Nothing but an anchor is beside its own heads: `/` and `~` are tested as entries.
-        (self.heads.meet(test.heads) || test.heads == Heads::ANY) && test.words.iter().any(|entry| self.is_under(entry))
+        (self.heads.meet(test.heads) || test.heads == Heads::ANY) && test.words().any(|entry| self.is_under(entry))
     }
 
     /// Equal to, or below, an entry such as `~/.ssh` or `/etc/cron.*`.

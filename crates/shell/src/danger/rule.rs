@@ -1,15 +1,52 @@
-//! A rule as it is applied: conditions in the order they are tried, and what is known of the programs rules speak of.
+//! Rules as they are applied, and what is known of the programs they speak of: rows of one table, which point at each
+//! other, and into one pool of text, by number.
 //!
-//! Knows nothing of commands, so that the build script can write the built-in rules as constants of these types.
+//! Knows nothing of commands, so that the build script can write the built-in table as a constant.
 
 use super::effect::{Effects, Reversibility};
-use super::words::{Check, Dialect, Heads, ScriptCheck, Test, Trait};
-use serde::Deserialize;
+use super::words::{Check, Dialect, Heads, Kind, ScriptCheck, Traits};
+use crate::pool::{Name, Slice, Text};
 use std::borrow::Cow;
 
-pub type Text = Cow<'static, str>;
-pub type List = Cow<'static, [Text]>;
-pub type Tests = Cow<'static, [Test]>;
+/// Rules and programs, the built-in ones or a user's.
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub pool: Cow<'static, str>,
+    pub words: Cow<'static, [Text]>,
+    pub tests: Cow<'static, [Test]>,
+    pub conditions: Cow<'static, [Condition]>,
+    pub rules: Cow<'static, [Rule]>,
+    pub programs: Cow<'static, [Program]>,
+    pub known: Cow<'static, [Known]>,
+    /// In the order of their names.
+    pub rows: Cow<'static, [Row]>,
+    /// Rules by number: those of rows and of places.
+    pub numbers: Cow<'static, [u16]>,
+    /// Rules for any program, by `Place`.
+    pub places: [Numbers; 5],
+}
+
+/// A list of words.
+#[derive(Clone, Copy, Debug)]
+pub struct Words(pub Slice);
+
+/// A list of tests.
+#[derive(Clone, Copy, Debug)]
+pub struct Tests(pub Slice);
+
+/// A list of rules.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numbers(pub Slice);
+
+/// What is known under one program's name.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub name: Name,
+    pub program: Option<u16>,
+    pub rules: Numbers,
+    /// Rows of `known`.
+    pub known: Slice,
+}
 
 /// One danger: everything it asks for must hold.
 #[derive(Clone, Debug)]
@@ -30,25 +67,25 @@ pub struct Does {
 }
 
 /// Of what a rule speaks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Speaks {
-    /// Of one command, when all of these hold.
-    OfOne(Cow<'static, [Condition]>),
+    /// Of one command, when all of these conditions hold.
+    OfOne(Slice),
     /// Of all commands of a text together.
     OfAll(ScriptCheck),
 }
 
 /// What one command must be. Only what a rule states is listed, so that nothing is asked for the rest.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Condition {
     /// One of these paths of words comes first; they begin with these bytes.
-    Subcommand(List, Heads),
+    Subcommand(Words, Heads),
     /// None of these options is there.
-    Without(List),
-    All(List),
-    Any(List),
+    Without(Words),
+    All(Words),
+    Any(Words),
     /// One of these options has a value that passes.
-    Value(List, Tests),
+    Value(Words, Tests),
     /// No operands at all.
     Bare,
     /// Some operand passes.
@@ -63,55 +100,39 @@ pub enum Condition {
     Writes(Tests),
     Reads(Tests),
     /// Sets one of these variables to something that passes; no tests: to anything.
-    Assigns(List, Tests),
+    Assigns(Words, Tests),
     Code(Tests),
     Check(Check),
 }
 
-/// What is known of a program: enough to read its arguments.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A test of one word or one text.
+#[derive(Clone, Copy, Debug)]
+pub struct Test {
+    pub kind: Kind,
+    /// The alternatives.
+    pub words: Words,
+    /// What the alternatives begin with, where that decides.
+    pub heads: Heads,
+}
+
+/// What is known of a program: enough to read its arguments. The format says what each list means.
+#[derive(Clone, Debug)]
 pub struct Program {
-    pub names: List,
-    #[serde(default)]
     pub dialect: Dialect,
-    /// Options that take a value.
-    #[serde(default)]
-    pub takes: List,
-    /// Long options that are no abbreviation of a longer one.
-    #[serde(default)]
-    pub exact: List,
-    /// After so many operands, the rest is another command's.
-    #[serde(default)]
+    pub takes: Words,
+    pub exact: Words,
     pub operands: Option<usize>,
-    /// What it writes: options by name, `operands`, `last`, `second`.
-    #[serde(default)]
-    pub writes: List,
-    /// What it reads: as above, and `rest` for all operands but the first. Absent: operands that look like paths.
-    #[serde(default)]
-    pub reads: Option<List>,
-    /// Where code is given: options by name, `first`, `rest`, `stdin`.
-    #[serde(default)]
-    pub code: List,
-    #[serde(default)]
+    pub writes: Words,
+    pub reads: Option<Words>,
+    pub code: Words,
     pub traits: Traits,
 }
 
-/// A set of traits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "Vec<Trait>")]
-pub struct Traits(pub u16);
-
-impl Traits {
-    pub fn has(self, which: Trait) -> bool {
-        self.0 >> which as u16 & 1 == 1
-    }
-}
-
-impl From<Vec<Trait>> for Traits {
-    fn from(list: Vec<Trait>) -> Self {
-        Self(list.into_iter().fold(0, |bits, which| bits | 1 << which as u16))
-    }
+/// A command of `rules/effects.toml`: a program's subcommand words and options, and what they do.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub words: Words,
+    pub does: Does,
 }
 
 /// Other names to look under: `python` for `python3.12`, `mkfs.*` for `mkfs.ext4`.

@@ -2,7 +2,7 @@
 
 use super::facts::{Piece, Question};
 use super::paths::Path;
-use super::table::{SECRET_NAMES, SECRET_PLACES};
+use super::table::{BUILT_IN, SECRET_NAMES, SECRET_PLACES};
 use super::test::is_path;
 
 /// Keys, passwords, tokens: reading them is a danger by itself.
@@ -15,7 +15,8 @@ fn holds_secrets(piece: &Piece<'_>) -> bool {
         return false;
     }
     let path = Path::read(piece);
-    path.is_named(&SECRET_NAMES) || (!path.parts.is_empty() && path.is_under_one(&SECRET_PLACES))
+    path.is_named(BUILT_IN.of(&SECRET_NAMES))
+        || (!path.parts.is_empty() && path.is_under_one(BUILT_IN.of(&SECRET_PLACES)))
 }
 
 /// What has no business on another machine: secrets, a home folder, the system's own files.

@@ -4,30 +4,30 @@ use super::Scope;
 use super::facts::{Piece, Question, base_name};
 use super::modes::{is_setuid_mode, is_whole_mount, is_world_mode, is_zero_mode};
 use super::paths::Path;
-use super::rule::Tests;
+use super::rule::{Table, Test, Tests};
 use super::secrets::{is_private, is_secret};
 use super::shells::{first_word, is_command, is_escape, is_git_setting, is_shell, starts_shell};
-use super::words::{Heads, Kind, Test};
+use super::table::Of;
+use super::words::{Heads, Kind};
 use super::{code, sql};
 use crate::word::{Dynamic, Source, Value};
 
 /// Whether the piece passes one of the tests.
-pub fn passes(tests: &Tests, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
-    tests.iter().any(|test| one(test, piece, scope))
+pub fn passes(table: &Table, tests: Tests, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
+    table.tests(tests).any(|test| one(test, piece, scope))
 }
 
-fn one(test: &Test, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
+fn one(test: Of<'_, Test>, piece: &Piece<'_>, scope: &Scope<'_>) -> bool {
     let text = piece.text;
-    let mut words = test.words.iter().map(AsRef::as_ref);
     match test.kind {
         Kind::Any => true,
         Kind::Nonempty => !text.is_empty() || is_dynamic(piece),
-        Kind::Is => test.heads.meet(first(text)) && words.any(|word: &str| text == word),
-        Kind::Starts => test.heads.meet(first(text)) && words.any(|word| text.starts_with(word)),
-        Kind::Ends => words.any(|word| text.ends_with(word)),
-        Kind::Has => words.any(|word| word.len() <= text.len() && text.contains(word)),
-        Kind::Token => words.any(|word| word.len() <= text.len() && code::has_token(text, word)),
-        Kind::IgnoreCase => words.any(|word| text.eq_ignore_ascii_case(word)),
+        Kind::Is => test.heads.meet(first(text)) && test.has(text),
+        Kind::Starts => test.heads.meet(first(text)) && test.words().any(|word| text.starts_with(word)),
+        Kind::Ends => test.words().any(|word| text.ends_with(word)),
+        Kind::Has => test.words().any(|word| word.len() <= text.len() && text.contains(word)),
+        Kind::Token => test.words().any(|word| word.len() <= text.len() && code::has_token(text, word)),
+        Kind::IgnoreCase => test.words().any(|word| text.eq_ignore_ascii_case(word)),
         Kind::Under => is_path(text) && Path::read(piece).is_under_one(test),
         Kind::Name => is_path(text) && Path::read(piece).is_named(test),
         Kind::Outside => piece.once(Question::Outside, || Path::read(piece).is_outside(scope)),

@@ -1,9 +1,7 @@
 //! The words of the rule format: how programs read their arguments, what is known of them, and the tests that rules
 //! name. Only names; what a test means is in `test`, `checks` and `script`.
 
-use super::rule::List;
 use serde::Deserialize;
-use std::borrow::Cow;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,6 +38,23 @@ pub enum Trait {
     PrintsSecrets,
     /// Starts the command that follows.
     Wraps,
+}
+
+/// A set of traits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Vec<Trait>")]
+pub struct Traits(pub u16);
+
+impl Traits {
+    pub fn has(self, which: Trait) -> bool {
+        self.0 >> which as u16 & 1 == 1
+    }
+}
+
+impl From<Vec<Trait>> for Traits {
+    fn from(list: Vec<Trait>) -> Self {
+        Self(list.into_iter().fold(0, |bits, which| bits | 1 << which as u16))
+    }
 }
 
 macro_rules! names {
@@ -163,10 +178,10 @@ impl<'de> Deserialize<'de> for ScriptCheck {
 /// A named test with its argument: `root_or_home`, `is:push|pull`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Test {
+pub struct WrittenTest {
     pub kind: Kind,
     /// The alternatives that stand between bars.
-    pub words: List,
+    pub words: Vec<String>,
     /// What the alternatives begin with, where that decides.
     pub heads: Heads,
 }
@@ -205,13 +220,13 @@ impl Heads {
     }
 
     /// Of the first steps of subcommand paths such as `stash drop|clear`.
-    pub fn of_paths(paths: &[Cow<'static, str>]) -> Self {
+    pub fn of_paths(paths: &[String]) -> Self {
         let firsts = paths.iter().flat_map(|path| path.split(' ').next().unwrap_or_default().split('|'));
         firsts.fold(Self::NONE, |heads, word| heads.or(Self::of(word)))
     }
 }
 
-impl TryFrom<String> for Test {
+impl TryFrom<String> for WrittenTest {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -235,14 +250,14 @@ impl TryFrom<String> for Test {
         if wants && argument.split('|').any(str::is_empty) {
             return Err(format!("test `{name}` has an empty word between its bars"));
         }
-        let words = argument.split('|').filter(|word| !word.is_empty()).map(|word| Cow::Owned(word.to_owned()));
-        let words: List = words.collect();
+        let words = argument.split('|').filter(|word| !word.is_empty()).map(str::to_owned);
+        let words: Vec<String> = words.collect();
         let heads = heads(kind, &words);
         Ok(Self { kind, words, heads })
     }
 }
 
-fn heads(kind: Kind, words: &[Cow<'static, str>]) -> Heads {
+fn heads(kind: Kind, words: &[String]) -> Heads {
     let all = |head: fn(&str) -> Heads| words.iter().fold(Heads::NONE, |heads, word| heads.or(head(word)));
     match kind {
         Kind::Is | Kind::Starts => all(|word| Heads(1 << (word.as_bytes().first().copied().unwrap_or_default() & 127))),

@@ -2,7 +2,8 @@
 //! they are read. What it refuses it points at; sizes are bounded, so that no file takes long or fills the memory.
 
 use super::format::{Entry, File, Problem, Written};
-use super::rows::{Code, Denial, Grammar, Known, Program, Rows, Slice, Sub, Takes, Text};
+use super::rows::{Code, Denial, Grammar, Known, Program, Rows, Sub, Takes};
+use crate::pool::{Name, Pool, Slice, Text};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -21,7 +22,7 @@ type Sets = BTreeMap<String, Spanned<Entry>>;
 #[derive(Debug)]
 pub struct Compiler {
     rows: Rows,
-    seen: HashMap<String, Text>,
+    pool: Pool,
     denials: HashMap<String, u16>,
     programs: BTreeMap<String, Program>,
     /// Options collected so far.
@@ -39,8 +40,8 @@ impl Default for Compiler {
         let mut rows = Rows::default();
         // Number 0 means "nothing denied".
         rows.denials.push(Denial { code: Code::UnknownOption, reason: Text { at: 0, len: 0 } });
-        let (seen, denials, programs) = (HashMap::new(), HashMap::new(), BTreeMap::new());
-        Self { rows, seen, denials, programs, collected: 0 }
+        let (denials, programs) = (HashMap::new(), BTreeMap::new());
+        Self { rows, pool: Pool::default(), denials, programs, collected: 0 }
     }
 }
 
@@ -55,6 +56,7 @@ impl Compiler {
 
     pub fn finish(mut self) -> Rows {
         self.rows.programs = self.programs.into_values().collect();
+        (self.rows.pool, self.rows.words) = (self.pool.text, self.pool.words);
         self.rows
     }
 
@@ -102,7 +104,7 @@ impl Compiler {
         }
         let subs = slice(from, self.rows.subs.len(), place)?;
         for name in &entry.names {
-            let row = Program { name: self.text(name.get_ref(), &name.span())?, grammar, subs };
+            let row = Program { name: self.name(name.get_ref(), &name.span())?, grammar, subs };
             if self.programs.insert(name.get_ref().clone(), row).is_some() {
                 let message = format!("program `{}` is there twice; describe it once", name.get_ref());
                 return Err(Problem::new(name.span(), message));
@@ -254,23 +256,15 @@ impl Compiler {
     }
 
     pub fn words<'w>(&mut self, words: impl Iterator<Item = &'w str>, place: &Range<usize>) -> Outcome<Slice> {
-        let from = self.rows.words.len();
-        for word in words {
-            let text = self.text(word, place)?;
-            self.rows.words.push(text);
-        }
-        slice(from, self.rows.words.len(), place)
+        self.pool.words(words).ok_or_else(|| too_much(place))
     }
 
-    pub fn text(&mut self, text: &str, place: &Range<usize>) -> Outcome<Text> {
-        if let Some(known) = self.seen.get(text) {
-            return Ok(*known);
-        }
-        let number = |number: usize| u32::try_from(number).map_err(|_| too_much(place));
-        let row = Text { at: number(self.rows.pool.len())?, len: number(text.len())? };
-        self.rows.pool.push_str(text);
-        self.seen.insert(text.to_owned(), row);
-        Ok(row)
+    pub fn name(&mut self, name: &str, place: &Range<usize>) -> Outcome<Name> {
+        self.pool.name(name).ok_or_else(|| too_much(place))
+    }
+
+    fn text(&mut self, text: &str, place: &Range<usize>) -> Outcome<Text> {
+        self.pool.text(text).ok_or_else(|| too_much(place))
     }
 }
 
@@ -290,8 +284,7 @@ impl Options {
 }
 
 fn slice(from: usize, to: usize, place: &Range<usize>) -> Outcome<Slice> {
-    let number = |number: usize| u32::try_from(number).map_err(|_| too_much(place));
-    Ok(Slice { from: number(from)?, to: number(to)? })
+    Slice::new(from, to).ok_or_else(|| too_much(place))
 }
 
 fn too_much(place: &Range<usize>) -> Problem {

@@ -91,13 +91,14 @@ fn listed(words: &str, name: &str) -> bool {
 /// A program that runs other commands by one of its subcommands (`poetry run`) is described without that one.
 fn wraps(name: &str, entry: &Entry) -> Result<(), String> {
     for path in unwrap::carrying_subcommands(name) {
+        let path: Vec<&str> = path.iter().collect();
         let whole = format!("`{name} {}` runs other commands", path.join(" "));
         if entry.subs.is_empty() {
             return Err(format!("{whole}; describe the subcommands of `{name}` that read, one by one"));
         }
         for sub in entry.subs.iter().flat_map(|sub| &sub.get_ref().names) {
             let fits = |(given, path): (&str, &&str)| given == *path || (given.contains('*') && glob(given, path));
-            if sub.get_ref().split_whitespace().zip(path).all(fits) {
+            if sub.get_ref().split_whitespace().zip(&path).all(fits) {
                 return Err(format!("{whole}, and subcommand `{}` would speak for it; leave that out", sub.get_ref()));
             }
         }

@@ -3,27 +3,8 @@
 //! Knows nothing of commands or files, so that the build script can write the built-in rows as constants (nothing to
 //! relocate when the program starts, nothing to parse) and a user's rows are the same, in memory.
 
+use crate::pool::{Name, Slice, Text};
 use serde::Deserialize;
-
-/// A piece of the pool of text.
-#[derive(Clone, Copy, Debug)]
-pub struct Text {
-    pub at: u32,
-    pub len: u32,
-}
-
-/// Some consecutive rows of one of the arrays.
-#[derive(Clone, Copy, Debug)]
-pub struct Slice {
-    pub from: u32,
-    pub to: u32,
-}
-
-impl Slice {
-    pub fn is_empty(self) -> bool {
-        self.from == self.to
-    }
-}
 
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +132,7 @@ pub struct Sub {
 
 #[derive(Clone, Debug)]
 pub struct Program {
-    pub name: Text,
+    pub name: Name,
     pub grammar: u16,
     pub subs: Slice,
 }

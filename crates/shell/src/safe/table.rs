@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use super::rows::{Check, Code, Denial, Grammar, Known, Operands, Program, Rows, Slice, Style, Sub, Takes, Text};
+use super::rows::{Check, Code, Denial, Grammar, Known, Operands, Program, Rows, Style, Sub, Takes};
+use crate::pool::{Name, Slice, Text, bytes, cut, find, part};
 
 /// One table of programs.
 #[derive(Clone, Copy, Debug)]
@@ -73,9 +74,7 @@ impl<'t> Table<'t> {
             Self::BuiltIn => PROGRAMS.as_slice(),
             Self::Own(rows) => &rows.programs,
         };
-        let pool = self.pool();
-        let at = rows.binary_search_by(|program| cut(pool, program.name).cmp(name)).ok()?;
-        rows.get(at).map(|row| Of { table: self, row })
+        find(rows, self.pool(), name, |row| row.name).map(|row| Of { table: self, row })
     }
 }
 
@@ -85,15 +84,6 @@ const UNSAID: (Code, Cow<'static, str>) = (Code::UnknownOption, Cow::Borrowed(""
 fn built_in_denial(number: u16) -> Option<(Code, &'static str)> {
     let denial = DENIALS.get(usize::from(number))?;
     Some((denial.code, cut(POOL, denial.reason)))
-}
-
-fn cut(pool: &str, text: Text) -> &str {
-    let at = text.at as usize;
-    pool.get(at..at + text.len as usize).unwrap_or("")
-}
-
-fn part<T>(rows: &[T], slice: Slice) -> &[T] {
-    rows.get(slice.from as usize..slice.to as usize).unwrap_or(&[])
 }
 
 /// A row, with the table that its numbers point into.
@@ -152,7 +142,7 @@ impl<'t> Of<'t, Grammar> {
 
     fn exactly(self, rows: &'t [Known], name: &str) -> Option<Of<'t, Known>> {
         let pool = self.table.pool();
-        let at = rows.binary_search_by(|known| cut(pool, known.name).cmp(name)).ok()?;
+        let at = rows.binary_search_by(|known| bytes(pool, known.name).cmp(name.as_bytes())).ok()?;
         rows.get(at).map(|row| self.known(row))
     }
 
@@ -171,7 +161,7 @@ impl<'t> Of<'t, Grammar> {
             return Found::One(known);
         }
         let pool = self.table.pool();
-        let from = rows.partition_point(|known| cut(pool, known.name) < name);
+        let from = rows.partition_point(|known| bytes(pool, known.name) < name.as_bytes());
         let rest = rows.get(from..).unwrap_or(&[]).iter().map(|row| self.known(row));
         let mut candidates = rest.take_while(|known| known.name().starts_with(name));
         let Some(first) = candidates.next() else { return Found::Nothing };
@@ -212,7 +202,7 @@ impl<'t> Of<'t, Program> {
     }
 
     pub(super) fn name(self) -> &'t str {
-        cut(self.table.pool(), self.row.name)
+        cut(self.table.pool(), self.row.name.text)
     }
 
     pub(super) fn grammar(self) -> Option<Of<'t, Grammar>> {
@@ -231,7 +221,7 @@ pub(super) fn words(slice: Slice) -> impl Iterator<Item = &'static str> + Clone 
 
 /// Whether a built-in list that is sorted holds a name.
 pub(super) fn holds(slice: Slice, name: &str) -> bool {
-    part(&WORDS, slice).binary_search_by(|text| cut(POOL, *text).cmp(name)).is_ok()
+    part(&WORDS, slice).binary_search_by(|text| bytes(POOL, *text).cmp(name.as_bytes())).is_ok()
 }
 
 /// A pattern of path components that names something secret.
@@ -268,7 +258,7 @@ impl Sensitive {
 /// A name that is secret wherever it stands.
 #[derive(Debug)]
 pub(super) struct SensitiveName {
-    name: Text,
+    name: Name,
     denial: u16,
 }
 
@@ -278,7 +268,7 @@ impl SensitiveName {
     }
 
     pub(super) fn name(&self) -> &'static str {
-        cut(POOL, self.name)
+        cut(POOL, self.name.text)
     }
 
     pub(super) fn find(name: &str) -> Option<&'static str> {
@@ -295,8 +285,7 @@ impl SensitiveName {
     }
 
     fn among(rows: &'static [SensitiveName], name: &str) -> Option<&'static str> {
-        let at = rows.binary_search_by(|row| row.name().cmp(name)).ok()?;
-        rows.get(at).map(SensitiveName::reason)
+        find(rows, POOL, name, |row| row.name).map(SensitiveName::reason)
     }
 
     pub(super) fn reason(&self) -> &'static str {

@@ -14,7 +14,7 @@ use crate::reason::{Reason, Risk};
 use crate::syntax::reason;
 use crate::word::{Span, Value, Word};
 pub(crate) use shells::{is_shell, startup_files};
-use table::{Shape, Wrapper};
+use table::{List, Shape, Wrapper};
 
 /// A command that runs others.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ pub(crate) fn is_carrier(program: &str) -> bool {
 }
 
 /// The subcommands by which a program runs other commands.
-pub(crate) fn carrying_subcommands(program: &str) -> impl Iterator<Item = &'static [&'static str]> {
+pub(crate) fn carrying_subcommands(program: &str) -> impl Iterator<Item = List> {
     table::wrappers(program).map(|(path, _)| path).filter(|path| !path.is_empty())
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn inline_code(simple: &Simple) -> Option<Span> {
             return Some(word.span);
         }
         // What follows the script belongs to the script; editors and builders have no script.
-        if !text.starts_with(['-', '+', '/']) && interpreter.loose.is_empty() && interpreter.short != "E" {
+        if !text.starts_with(['-', '+', '/']) && interpreter.loose.is_empty() && &*interpreter.short != "E" {
             return None;
         }
     }
@@ -127,17 +127,17 @@ fn is_code_option(interpreter: &table::Interpreter, text: &str) -> bool {
 }
 
 /// The words after the subcommand, when it is this one.
-fn subcommand<'w>(path: &[&str], wrapper: &Wrapper, words: &'w [Word]) -> Option<&'w [Word]> {
+fn subcommand<'w>(path: List, wrapper: &Wrapper, words: &'w [Word]) -> Option<&'w [Word]> {
     let mut at = 0;
-    for name in path {
+    for name in path.iter() {
         loop {
             let text = words.get(at)?.known()?;
-            if text == *name {
+            if text == name {
                 at += 1;
                 break;
             }
             let option = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;
-            let takes_value = wrapper.globals.contains(&option);
+            let takes_value = wrapper.globals.contains(option);
             at += if takes_value { 2 } else { 1 };
         }
     }
@@ -154,10 +154,10 @@ fn by_table(name: &str, wrapper: &'static Wrapper, words: &[Word], simple: &Simp
     let read = options::read(wrapper, words);
     let mut rest = words.get(read.rest..).unwrap_or_default();
     if !wrapper.until.is_empty() {
-        let end = rest.iter().position(|word| word.known().is_some_and(|text| text.starts_with(wrapper.until)));
+        let end = rest.iter().position(|word| word.known().is_some_and(|text| text.starts_with(&*wrapper.until)));
         rest = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
     }
-    let missing = !wrapper.after.is_empty() && !words.iter().any(|word| word.known() == Some(wrapper.after));
+    let missing = !wrapper.after.is_empty() && !words.iter().any(|word| word.known() == Some(&*wrapper.after));
     if missing {
         rest = &[];
     }

@@ -55,7 +55,7 @@ impl Reader<'_> {
                     return;
                 }
             };
-            if text == "--" || (!self.wrapper.after.is_empty() && text == self.wrapper.after) {
+            if text == "--" || (!self.wrapper.after.is_empty() && text == &*self.wrapper.after) {
                 self.at += 1;
                 if self.operands < self.wrapper.operands && self.wrapper.after.is_empty() {
                     self.take_operands();
@@ -127,7 +127,7 @@ impl Reader<'_> {
             return;
         }
         // Whole words such as `-run` before letters.
-        if body.len() > 1 && self.wrapper.code.contains(&body) {
+        if body.len() > 1 && self.wrapper.code.contains(body) {
             return self.value(body, None, word);
         }
         for (index, letter) in body.char_indices() {
@@ -140,7 +140,7 @@ impl Reader<'_> {
                     return self.value(&name, attached, word);
                 }
                 Found::Optional => {
-                    if self.wrapper.replace.contains(&&*name) {
+                    if self.wrapper.replace.contains(&name) {
                         let text = if after.is_empty() { "{}" } else { after };
                         self.read.placeholder = Some(text.to_owned());
                     }
@@ -160,11 +160,11 @@ impl Reader<'_> {
 
     fn short(&self, letter: char, name: &str) -> Found {
         let wrapper = self.wrapper;
-        if wrapper.values.contains(letter) || wrapper.code.contains(&name) || wrapper.split.contains(&name) {
+        if wrapper.values.contains(letter) || wrapper.code.contains(name) || wrapper.split.contains(name) {
             Found::Value
         } else if wrapper.optional.contains(letter) {
             Found::Optional
-        } else if wrapper.flags.contains(letter) || wrapper.review.contains(&name) {
+        } else if wrapper.flags.contains(letter) || wrapper.review.contains(name) {
             Found::Flag
         } else {
             Found::Unknown
@@ -180,13 +180,13 @@ impl Reader<'_> {
         let valued = [wrapper.long_values, wrapper.code, wrapper.split];
         let lists = [wrapper.long, wrapper.long_values, wrapper.code, wrapper.split];
         // An abbreviation means what it abbreviates when only one option begins so.
-        let exact = lists.iter().any(|list| list.contains(&name));
+        let exact = lists.iter().any(|list| list.contains(name));
         let mut candidates = lists.iter().flat_map(|list| list.iter()).filter(|known| known.starts_with(name));
         let resolved = if exact {
             Some(name)
         } else {
-            let first = candidates.next().copied();
-            if candidates.all(|other| Some(*other) == first) { first } else { None }
+            let first = candidates.next();
+            if candidates.all(|other| Some(other) == first) { first } else { None }
         };
         let Some(resolved) = resolved else {
             if !wrapper.lenient {
@@ -194,7 +194,7 @@ impl Reader<'_> {
             }
             return;
         };
-        if valued.iter().any(|list| list.contains(&resolved)) {
+        if valued.iter().any(|list| list.contains(resolved)) {
             self.value(resolved, attached, word);
         } else {
             self.review(resolved, word);
@@ -213,11 +213,11 @@ impl Reader<'_> {
             }
         };
         let Some(value) = value else { return };
-        if self.wrapper.code.contains(&name) {
+        if self.wrapper.code.contains(name) {
             self.read.codes.push(value);
-        } else if self.wrapper.split.contains(&name) {
+        } else if self.wrapper.split.contains(name) {
             self.split(&value);
-        } else if self.wrapper.replace.contains(&name) {
+        } else if self.wrapper.replace.contains(name) {
             self.read.placeholder = value.known().map(str::to_owned);
         }
     }
@@ -252,7 +252,7 @@ impl Reader<'_> {
     }
 
     fn review(&mut self, name: &str, word: &Word) {
-        if self.wrapper.review.contains(&name) {
+        if self.wrapper.review.contains(name) {
             self.read.review.get_or_insert(word.span);
         }
     }

@@ -1,21 +1,54 @@
 //! The table of wrappers and interpreters, compiled from `rules/wrappers.toml`, which says what each field means.
 
 use crate::expand::text::{base_name, without_version};
+use crate::pool::{Name, Slice, Text, bytes, cut, find, part};
+use std::ops::Deref;
+
+/// A text of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Said(Text);
+
+impl Deref for Said {
+    type Target = str;
+
+    fn deref(&self) -> &'static str {
+        cut(POOL, self.0)
+    }
+}
+
+/// A list of words of the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct List(Slice);
+
+impl List {
+    pub(crate) fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = &'static str> + Clone {
+        part(&WORDS, self.0).iter().map(|text| cut(POOL, *text))
+    }
+
+    pub(crate) fn contains(self, word: &str) -> bool {
+        let is = |text: &Text| text.len as usize == word.len() && bytes(POOL, *text) == word.as_bytes();
+        part(&WORDS, self.0).iter().any(is)
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Wrapper {
-    pub flags: &'static str,
-    pub values: &'static str,
-    pub optional: &'static str,
-    pub after: &'static str,
-    pub until: &'static str,
-    pub long: &'static [&'static str],
-    pub long_values: &'static [&'static str],
-    pub code: &'static [&'static str],
-    pub split: &'static [&'static str],
-    pub replace: &'static [&'static str],
-    pub review: &'static [&'static str],
-    pub globals: &'static [&'static str],
+    pub flags: Said,
+    pub values: Said,
+    pub optional: Said,
+    pub after: Said,
+    pub until: Said,
+    pub long: List,
+    pub long_values: List,
+    pub code: List,
+    pub split: List,
+    pub replace: List,
+    pub review: List,
+    pub globals: List,
     pub assignments: bool,
     pub permute: bool,
     pub numeric: bool,
@@ -29,8 +62,6 @@ pub(crate) struct Wrapper {
     pub stdin: bool,
     pub operands: usize,
     pub inner: Shape,
-    #[cfg_attr(not(test), expect(dead_code, reason = "run by the tests"))]
-    pub examples: &'static [&'static str],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,36 +76,23 @@ pub(crate) enum Shape {
 
 #[derive(Debug)]
 pub(crate) struct Interpreter {
-    pub short: &'static str,
-    pub long: &'static [&'static str],
-    pub loose: &'static [&'static str],
+    pub short: Said,
+    pub long: List,
+    pub loose: List,
     pub also_a_tool: bool,
-    #[cfg_attr(not(test), expect(dead_code, reason = "run by the tests"))]
-    pub examples: &'static [&'static str],
-    #[cfg_attr(not(test), expect(dead_code, reason = "run by the tests"))]
-    pub plain: &'static [&'static str],
 }
-
-/// The words of a subcommand and the number of its grammar.
-type Use = (&'static [&'static str], usize);
 
 include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));
 
 /// The uses of a program as a wrapper: the words of its subcommand, longest first, and the grammar.
-pub(crate) fn wrappers(program: &str) -> impl Iterator<Item = (&'static [&'static str], &'static Wrapper)> {
-    let name = base_name(program);
-    let uses = INDEX.binary_search_by_key(&name, |(known, _)| known).ok().and_then(|at| INDEX.get(at));
-    uses.into_iter().flat_map(|(_, uses)| uses.iter()).filter_map(|(path, at)| Some((*path, WRAPPERS.get(*at)?)))
+pub(crate) fn wrappers(program: &str) -> impl Iterator<Item = (List, &'static Wrapper)> {
+    let uses = find(&INDEX, POOL, base_name(program), |row| row.0).map(|row| row.1).unwrap_or_default();
+    part(&USES, uses).iter().filter_map(|(path, at)| Some((*path, WRAPPERS.get(usize::from(*at))?)))
 }
 
 pub(crate) fn interpreter(program: &str) -> Option<&'static Interpreter> {
     let name = base_name(program);
-    let find = |name: &str| INTERPRETER_NAMES.binary_search_by_key(&name, |(known, _)| known).ok();
-    let (_, at) = INTERPRETER_NAMES.get(find(name).or_else(|| find(without_version(name)))?)?;
-    INTERPRETERS.get(*at)
-}
-
-#[cfg(test)]
-pub(crate) fn all() -> (&'static [Wrapper], &'static [Interpreter]) {
-    (WRAPPERS, INTERPRETERS)
+    let find = |name: &str| find(&INTERPRETER_NAMES, POOL, name, |row| row.0);
+    let (_, at) = find(name).or_else(|| find(without_version(name)))?;
+    INTERPRETERS.get(usize::from(*at))
 }
