@@ -59,6 +59,10 @@ impl Peers {
         self.0.write().remove(connection);
     }
 
+    fn any_may_see(&self, approval: &Approval) -> bool {
+        self.0.read().values().any(|peer| peer.may_see(approval))
+    }
+
     fn tell(&self, text: &Utf8Bytes, may_hear: impl Fn(&Peer) -> bool) {
         // A peer whose queue is full misses it, and nobody else does.
         let missed = self.0.read().values().filter(|peer| may_hear(peer) && !peer.outbox.event(text)).count();
@@ -97,7 +101,8 @@ async fn tell(gateway: &Gateway, committed: &Committed) {
         },
         (None, None) => return,
     };
-    if !views::is_exec(&approval) {
+    // Nothing is written for nobody: a view costs more than telling whom it is for.
+    if !views::is_exec(&approval) || !gateway.peers.any_may_see(&approval) {
         return;
     }
     let text = match kind {

@@ -132,6 +132,12 @@ impl Devices {
         self.0.read().values().filter(|device| !device.is_over()).cloned().collect()
     }
 
+    /// Whether anybody's device is here to be told something.
+    pub(super) fn has_approvers(&self) -> bool {
+        let is_approver = |device: &Arc<Device>| matches!(&*device.who.read(), Who::Approver(_));
+        self.0.read().values().any(|device| !device.is_over() && is_approver(device))
+    }
+
     /// Calls for each device whose person it is now.
     pub(super) fn each_approver(&self, mut call: impl FnMut(&Device, &str)) {
         for device in self.0.read().values().filter(|device| !device.is_over()) {
