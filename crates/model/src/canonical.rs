@@ -6,9 +6,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
+use crate::ordered::plain_bytes;
+
 /// The RFC 8785 form of a value: one byte string for one meaning, whoever wrote it.
 pub fn canonical_bytes<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
-    serde_json_canonicalizer::to_vec(value)
+    match plain_bytes(value) {
+        Some(bytes) => Ok(bytes),
+        None => serde_json_canonicalizer::to_vec(value),
+    }
 }
 
 pub fn sha256(bytes: &[u8]) -> Digest {
@@ -43,7 +48,7 @@ impl Digest {
     }
 
     pub fn to_hex(&self) -> String {
-        hex(&self.0)
+        as_text(&hex_digits::<64>(&self.0)).to_owned()
     }
 
     pub fn from_hex(text: &str) -> Option<Self> {
@@ -53,7 +58,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.to_hex())
+        f.write_str(as_text(&hex_digits::<64>(&self.0)))
     }
 }
 
@@ -65,7 +70,7 @@ impl fmt::Debug for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.to_hex())
+        serializer.serialize_str(as_text(&hex_digits::<64>(&self.0)))
     }
 }
 
@@ -76,14 +81,25 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
+/// Lower-case digits, two a byte.
 pub fn hex(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        for nibble in [byte >> 4, byte & 0x0f] {
-            out.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
+    bytes.iter().flat_map(|byte| hex_digits::<2>(&[*byte])).map(char::from).collect()
+}
+
+/// Two digits a byte, on the stack: ids and digests are written many times a request.
+pub(crate) fn hex_digits<const DIGITS: usize>(bytes: &[u8]) -> [u8; DIGITS] {
+    let mut out = [b'0'; DIGITS];
+    for (pair, byte) in out.chunks_exact_mut(2).zip(bytes) {
+        for (slot, nibble) in pair.iter_mut().zip([byte >> 4, byte & 0x0f]) {
+            *slot = if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
         }
     }
     out
+}
+
+/// Of digits, which are text.
+pub(crate) fn as_text(digits: &[u8]) -> &str {
+    std::str::from_utf8(digits).unwrap_or_default()
 }
 
 /// Exactly `N` bytes from lower-case hex; upper case is another spelling and is refused.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::canonical::{hex, unhex};
+use crate::canonical::{as_text, hex_digits, unhex};
 
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("expected `{prefix}` and 32 lower-case hex digits")]
@@ -34,7 +34,8 @@ macro_rules! random_id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!($prefix, "{}"), hex(&self.0))
+                f.write_str($prefix)?;
+                f.write_str(as_text(&hex_digits::<32>(&self.0)))
             }
         }
 

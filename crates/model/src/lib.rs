@@ -19,6 +19,7 @@ mod judge;
 mod key;
 mod mask;
 mod menu;
+mod ordered;
 mod policy;
 mod render;
 mod request;
