@@ -46,13 +46,15 @@ const MIN_BARE_BEARER: usize = 20;
 
 /// What kind of secret a name promises, if any.
 pub(super) fn kind_of(name: &str) -> Option<SecretKind> {
-    let lower = name.trim_start_matches('-').to_ascii_lowercase();
-    let compact: String = lower.split(['-', '_', '.']).collect();
-    let last = lower.rsplit(['-', '_', '.']).next().unwrap_or_default();
-    let last_part = lower.len() > last.len() && LAST_PARTS.contains(&last);
-    if !(last_part || lower == "pass" || ENDINGS.iter().any(|ending| compact.ends_with(ending))) {
+    let name = name.trim_start_matches('-');
+    let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default();
+    let last_part = name.len() > last.len() && LAST_PARTS.iter().any(|part| last.eq_ignore_ascii_case(part));
+    let named = last_part || name.eq_ignore_ascii_case("pass") || ENDINGS.iter().any(|ending| ends_with(name, ending));
+    // Every word of a text comes here and hardly one is such a name.
+    if !named {
         return None;
     }
+    let compact = name.to_ascii_lowercase().replace(['-', '_', '.'], "");
     Some(if compact.ends_with("secretaccesskey") {
         SecretKind::AwsSecret
     } else if last_part || compact.contains("pass") {
@@ -60,6 +62,12 @@ pub(super) fn kind_of(name: &str) -> Option<SecretKind> {
     } else {
         SecretKind::Secret
     })
+}
+
+/// Whether a name without its `-`, `_` and `.` ends so, in any case.
+fn ends_with(name: &str, ending: &str) -> bool {
+    let mut letters = name.bytes().rev().filter(|b| !matches!(b, b'-' | b'_' | b'.'));
+    ending.bytes().rev().all(|expected| letters.next().is_some_and(|b| b.to_ascii_lowercase() == expected))
 }
 
 /// Whether a value is written out, rather than taken from a variable, a file, a substitution or a template.
@@ -96,7 +104,8 @@ pub(super) fn scan(text: &str, found: &mut Found) {
             continue;
         }
         let name = text.get(at..end).unwrap_or_default();
-        if name.to_ascii_lowercase().ends_with("authorization") {
+        let tail = name.len().checked_sub("authorization".len()).and_then(|from| name.get(from..));
+        if tail.is_some_and(|tail| tail.eq_ignore_ascii_case("authorization")) {
             authorization(text, end, found);
         } else if name.eq_ignore_ascii_case("bearer") {
             bare_bearer(bytes, end, found);

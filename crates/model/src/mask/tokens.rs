@@ -97,6 +97,25 @@ pub(super) const SHAPES: &[Shape] = {
     ]
 };
 
+/// The bytes that a prefix, or the `eyJ` of a JWT, begins with: at most places of a text none of them stands.
+const STARTS: [bool; 256] = {
+    let mut starts = [false; 256];
+    let mut rest = SHAPES;
+    while let [shape, others @ ..] = rest {
+        if let [first, ..] = shape.prefix.as_bytes() {
+            mark(&mut starts, *first);
+        }
+        rest = others;
+    }
+    mark(&mut starts, b'e');
+    starts
+};
+
+#[expect(clippy::indexing_slicing, reason = "every byte is less than 256, and this runs while it is compiled")]
+const fn mark(starts: &mut [bool; 256], byte: u8) {
+    starts[byte as usize] = true;
+}
+
 pub(super) fn scan(text: &str, found: &mut Found) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -118,6 +137,9 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, SecretKind)> {
         return telegram(bytes, at, before).map(|end| (end, SecretKind::TelegramToken));
     }
     if before.is_ascii_alphanumeric() || before == b'_' {
+        return None;
+    }
+    if !STARTS.get(usize::from(byte(bytes, at))).copied().unwrap_or(true) {
         return None;
     }
     // INVARIANT: a run longer than the least length is taken whole, and a shorter one was short to look at;
