@@ -66,12 +66,16 @@ pub(super) fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result
 
 /// `application/json`, with or without parameters, and its relatives such as `application/merge-patch+json`.
 fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return true;
+    }
+    let essence = essence.to_ascii_lowercase();
+    essence.starts_with("application/") && essence.ends_with("+json")
 }
 
 async fn read(mut body: Body) -> Result<Bytes, Problem> {
-    let mut read = BytesMut::new();
+    let (mut whole, mut read) = (Bytes::new(), BytesMut::new());
     let mut seen = 0usize;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
@@ -82,7 +86,13 @@ async fn read(mut body: Body) -> Result<Bytes, Problem> {
         if seen > MAX_DRAIN {
             break;
         }
-        if seen <= MAX_BODY {
+        if seen == data.len() && seen <= MAX_BODY {
+            // Most bodies come in one piece, which need not be copied.
+            whole = data;
+        } else if seen <= MAX_BODY {
+            if read.is_empty() {
+                read.extend_from_slice(&whole);
+            }
             read.extend_from_slice(&data);
         }
     }
@@ -90,7 +100,7 @@ async fn read(mut body: Body) -> Result<Bytes, Problem> {
         let message = format!("the body is over {MAX_BODY} bytes; send less");
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
     }
-    Ok(read.freeze())
+    Ok(if read.is_empty() { whole } else { read.freeze() })
 }
 
 /// Reads a document whose errors name the field they are about.

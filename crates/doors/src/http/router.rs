@@ -1,24 +1,24 @@
 //! The routes, and the state their handlers share.
 
 use std::net::IpAddr;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::{StatusCode, header};
-use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::{any, delete, get, post};
 use countersign_gate::{Gate, Health};
 use countersign_model::KeyId;
 use tokio::sync::Mutex;
 
+use super::guard::Guard;
 use super::limits::Limiter;
 use super::metrics::Metrics;
 use super::problem::Problem;
 use super::{
-    approvals, audit, engine, events, grants, guard, health, inbox, keys, offers, openapi, output, pairings, policy,
-    trusts,
+    approvals, audit, engine, events, grants, health, inbox, keys, offers, openapi, output, pairings, policy, trusts,
 };
 use crate::gateway::{self, Gateway};
 use crate::hub::{Hub, plain, socketio};
@@ -70,15 +70,27 @@ impl Default for HttpConfig {
     }
 }
 
+/// One count for all of it: the state is cloned several times a request, on every core.
 #[derive(Clone, Debug)]
-pub(crate) struct AppState {
+pub(crate) struct AppState(Arc<Shared>);
+
+impl Deref for AppState {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
     pub(super) gate: Gate,
     pub(crate) gateway: Arc<Gateway>,
-    pub(crate) config: Arc<HttpConfig>,
+    pub(crate) config: HttpConfig,
     pub(super) metrics: Arc<Metrics>,
     pub(super) key_limit: Arc<Limiter<KeyId>>,
-    pub(super) address_limit: Arc<Limiter<IpAddr>>,
-    pub(super) readiness: Arc<Readiness>,
+    pub(super) address_limit: Limiter<IpAddr>,
+    pub(super) readiness: Readiness,
     pub(crate) hub: Hub,
     pub(crate) socket_io: socketio::Service,
 }
@@ -110,17 +122,17 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
     tokio::spawn(async move { counting.follow(feed).await });
     let key_limit = Arc::new(Limiter::new(config.requests_per_key));
     let hub = Hub::start(gate.clone(), key_limit.clone());
-    let state = AppState {
+    let state = AppState(Arc::new(Shared {
         gateway: Gateway::start(gate.clone(), key_limit.clone()),
         socket_io: hub.socket_io(),
         hub,
         key_limit,
-        address_limit: Arc::new(Limiter::new(config.requests_per_address)),
-        readiness: Arc::default(),
+        address_limit: Limiter::new(config.requests_per_address),
+        readiness: Readiness::default(),
         gate,
-        config: Arc::new(config),
+        config,
         metrics,
-    };
+    }));
     Router::new()
         .route("/v1/approvals", post(approvals::create).get(approvals::list))
         .route("/v1/approvals/{id}", get(approvals::get))
@@ -163,8 +175,7 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
         .method_not_allowed_fallback(|| async {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this path does not take that method")
         })
-        .layer(from_fn_with_state(state.clone(), guard::check))
-        .layer(from_fn_with_state(state.clone(), guard::trace))
+        .layer(Guard::new(state.clone()))
         .with_state(state)
 }
 
