@@ -17,6 +17,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::checkpoint::Checkpoints;
 use super::recent::Recent;
 use super::rows::{
     read_approval, read_digest, read_entry_use, read_grant, read_key, read_trust, to_approval, unavailable,
@@ -30,7 +31,7 @@ const QUEUE: usize = 8192;
 const STATEMENTS: usize = 64;
 const IDLE_READERS: usize = 4;
 /// Some other program holds the file: soon an error, so that nobody waits long for a no.
-const BUSY: Duration = Duration::from_secs(1);
+pub(super) const BUSY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Error)]
 pub enum OpenError {
@@ -105,7 +106,8 @@ impl SqliteLedger {
         let (jobs, receiver) = mpsc::channel(QUEUE);
         let (answered, answers) = mpsc::unbounded_channel();
         tokio::spawn(hand_out(answers));
-        let writer = Writer::new(store.connection, clock, shared.clone(), answered, store.head);
+        let checkpoints = Checkpoints::start(&store.path)?;
+        let writer = Writer::new(store.connection, checkpoints, clock, shared.clone(), answered, store.head);
         let writer = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || writer.run(receiver))?;
         Ok(Self {
             jobs: Some(jobs),

@@ -1,5 +1,6 @@
 //! The embedded store: SQLite with one writer thread and group commit.
 
+mod checkpoint;
 mod ledger;
 mod recent;
 mod rows;
