@@ -69,24 +69,21 @@ struct Word<'a> {
 pub(super) fn scan(text: &str, found: &mut Found) {
     let mut start = 0;
     for line in text.split('\n') {
-        scan_line(&words(line, start), found);
+        scan_line(words(line, start), found);
         start += line.len() + 1;
     }
 }
 
-fn words(line: &str, start: usize) -> Vec<Word<'_>> {
-    let mut words = Vec::new();
+fn words(line: &str, start: usize) -> impl Iterator<Item = Word<'_>> {
     let mut at = start;
-    for text in line.split([' ', '\t']) {
-        if !text.is_empty() {
-            words.push(Word { start: at, text });
-        }
+    line.split([' ', '\t']).filter_map(move |text| {
+        let start = at;
         at += text.len() + 1;
-    }
-    words
+        (!text.is_empty()).then_some(Word { start, text })
+    })
 }
 
-fn scan_line(words: &[Word<'_>], found: &mut Found) {
+fn scan_line<'a>(words: impl Iterator<Item = Word<'a>>, found: &mut Found) {
     let mut program = "";
     let mut logging_in = false;
     let mut expected: Option<&PasswordOption> = None;

@@ -12,6 +12,10 @@ const MIN_LINE: usize = 40;
 
 pub(super) fn scan(text: &str, found: &mut Found) {
     let bytes = text.as_bytes();
+    // Looking for a long word costs more to begin than most texts are long.
+    if !bytes.contains(&b'-') {
+        return;
+    }
     for (at, _) in text.match_indices(BEGIN) {
         let name = at + BEGIN.len();
         let name_end = run_end(bytes, name, MAX_HEADER, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ');
