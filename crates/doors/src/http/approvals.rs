@@ -1,6 +1,5 @@
 //! `/v1/approvals`: asking, reading, deciding, cancelling, consuming.
 
-use axum::Json;
 use axum::extract::{Path, Query, State};
 use countersign_gate::ListFilter;
 use countersign_model::{Answer, ApprovalId, Choice, Code, Digest, GrantTerms, RunEnd, Status, Timestamp};
@@ -8,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::auth::{AsAgent, AsApprover, Reader};
-use super::body::{JsonBody, Object, whole_number};
+use super::body::{Json, JsonBody, Object, whole_number};
 use super::openapi::CommonErrors;
 use super::problem::{ErrorBody, Problem};
 use super::router::AppState;
