@@ -22,7 +22,7 @@ use std::rc::Rc;
 
 use args::{Args, Piece};
 use paths::Touch;
-use rows::{Check, Grammar, Operands, Program, Sub};
+use rows::{Check, Code, Grammar, Operands, Program, Sub};
 use table::Of;
 
 use std::borrow::Cow;
@@ -177,6 +177,9 @@ impl Told<'_> {
         let args = Args::read(grammar, words, has_subs, self);
         let rest = words.get(args.read..).unwrap_or(&[]);
         if has_subs {
+            if grammar.check != Check::None {
+                check::run(simple, grammar, &args, word, self);
+            }
             self.subcommand(simple, program, word, rest);
         } else {
             if grammar.operands == Operands::None && grammar.needs.is_empty() && !grammar.exact.is_empty() {
@@ -252,7 +255,13 @@ impl Told<'_> {
         if simple.more_arguments && !check::takes_more(simple, grammar, args) {
             self.say("dynamic_option", "arguments that are only known at run time may change what it does", word.span);
         }
-        if !grammar.needs.is_empty() && !args.has_any(grammar.words(grammar.needs)) {
+        // Nobody sits in front of a pipe.
+        let pages = !simple.place.captured;
+        let pager = |number| grammar.denial(number).0 == Code::Interactive;
+        if !grammar.needs.is_empty()
+            && !args.has_any(grammar.words(grammar.needs))
+            && (pages || !pager(grammar.needs_why))
+        {
             self.deny(grammar, grammar.needs_why, word.span);
         }
         let operands = args.operands.as_slice();
@@ -262,7 +271,7 @@ impl Told<'_> {
         {
             self.deny(grammar, grammar.operands_why, piece.word.span);
         }
-        if operands.len() < usize::from(grammar.min) {
+        if pages && operands.len() < usize::from(grammar.min) {
             self.say("interactive", "without operands it may start a pager, in which programs can be run", word.span);
         }
         if let Some(piece) = operands.get(usize::from(grammar.max)) {

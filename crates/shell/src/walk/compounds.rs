@@ -61,6 +61,7 @@ impl Walker<'_> {
                     frame.stdin = stdin;
                     frame.bounded_stdin = bounded;
                     frame.place.subshell = true;
+                    frame.place.captured |= index + 1 < pipeline.stages.len();
                 },
                 |walker| walker.isolated(|walker| walker.command(stage, heres)),
             );
@@ -69,7 +70,7 @@ impl Walker<'_> {
     }
 
     /// Puts the programs of the stage just walked in front of those that fed it.
-    fn add_feeders(&self, feeders: &mut Vec<String>, from: usize) {
+    pub(super) fn add_feeders(&self, feeders: &mut Vec<String>, from: usize) {
         let stage = self.out.simples.get(from..).unwrap_or_default();
         let mut names: Vec<String> = Vec::new();
         for simple in stage.iter().rev().take(MAX_FEEDERS) {

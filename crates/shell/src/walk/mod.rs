@@ -115,6 +115,8 @@ pub(crate) struct Walker<'t> {
     env: Env,
     frame: Frame,
     functions: Vec<String>,
+    /// The words being read are files to a command that only compares or reads them.
+    as_a_file: bool,
     /// Bytes of text inside text so far.
     unfolded: usize,
     out: Walk,
@@ -152,6 +154,7 @@ pub(crate) fn walk<'t>(text: &'t str, workspace: Option<&'t str>, own: Option<&'
         env: Env::default(),
         frame,
         functions: Vec::new(),
+        as_a_file: false,
         unfolded: 0,
         out: Walk::default(),
     };
