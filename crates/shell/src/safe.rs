@@ -168,9 +168,20 @@ impl Told<'_> {
         for word in words {
             environment::secret_variable(word, self);
         }
-        let Some(grammar) = program.grammar() else { return };
+        let Some(mut grammar) = program.grammar() else { return };
         if is_exactly(grammar, words) && !simple.more_arguments {
             return;
+        }
+        // Where the built-in table knows a few whole forms only, a user's may know more.
+        let mut program = program;
+        if program.is_sketch()
+            && let Some(own) = Of::<Program>::find_own(bare, self.around.own)
+            && let Some(more) = own.grammar()
+        {
+            (program, grammar) = (own, more);
+            if is_exactly(grammar, words) && !simple.more_arguments {
+                return;
+            }
         }
         let before = self.reasons.len();
         let has_subs = program.subs().len() > 0;

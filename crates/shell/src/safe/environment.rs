@@ -76,5 +76,7 @@ fn influential(name: &str) -> bool {
 pub(super) fn is_secret(name: &str) -> bool {
     let whole = || holds(SECRET_PARTS, &name.to_ascii_uppercase());
     whole()
-        || name.split(['_', '.', '-']).any(|part| holds(SECRET_PARTS, part) || holds(SECRET_PARTS, &part.to_ascii_uppercase()))
+        || name
+            .split(['_', '.', '-'])
+            .any(|part| holds(SECRET_PARTS, part) || holds(SECRET_PARTS, &part.to_ascii_uppercase()))
 }

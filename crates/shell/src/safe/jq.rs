@@ -25,8 +25,8 @@ pub(super) fn filter(text: &str) -> Verdict {
                 return Err(("runs_programs", "loads a module that is not shown"));
             }
             // What the YAML cousin adds: other files, and text as code.
-            "strenv" | "envsubst" | "eval" | "eval_all" | "system" | "load" | "load_str" | "load_xml" | "load_props"
-            | "load_base64"
+            "strenv" | "envsubst" | "eval" | "eval_all" | "system" | "load" | "load_str" | "load_xml"
+            | "load_props" | "load_base64"
                 if before != '.' && before != '$' && before != '"' =>
             {
                 return Err(("sensitive_path", "reads the environment or files that are not shown"));

@@ -25,6 +25,10 @@ const SHOW: &[&str] = &[
     "wc", "xxd", "yq", "zcat", "echo", "seq", "tar", "fdfind", "gunzip", "gzip",
 ];
 
+/// Programs that run the statements they read.
+const DATABASES: &[&str] =
+    &["psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "cqlsh", "clickhouse-client", "cockroach", "sqlcmd"];
+
 /// Whether this command does nothing but compare the files it is given.
 pub(super) fn compares(node: &SimpleNode<'_>) -> bool {
     node.words.first().and_then(literal).is_some_and(|name| COMPARE.contains(&base_name(&name)))
@@ -126,7 +130,8 @@ fn git<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
         Some("branch") => words.any(|word| word == "--show-current"),
         // Nothing but hashes and times.
         Some("log") => {
-            let mut formats = words.filter_map(|word| word.strip_prefix("--format=").or(word.strip_prefix("--pretty=")));
+            let mut formats =
+                words.filter_map(|word| word.strip_prefix("--format=").or(word.strip_prefix("--pretty=")));
             formats.next().is_some_and(|format| matches!(format, "%h" | "%H" | "%ct" | "%at" | "%T" | "%t"))
                 && formats.next().is_none()
         }
@@ -175,12 +180,23 @@ fn filter(name: &str, arguments: &[Option<Cow<'_, str>>]) -> bool {
     }
 }
 
+/// What is piped into a client of a database, when all of it is written out: statements, as if in a heredoc.
+pub(super) fn statements(stages: &[Command<'_>]) -> Option<String> {
+    let [from, to] = stages else { return None };
+    let name = program(to)?;
+    DATABASES.contains(&base_name(&name)).then(|| printed_by(from)).flatten()
+}
+
 /// What `echo` or `printf` prints, when every word of it is written out.
 pub(super) fn printed(list: &List<'_>) -> Option<String> {
     let [item] = list.items.as_slice() else { return None };
     let [pipeline] = item.chain.as_slice() else { return None };
     let [stage] = pipeline.stages.as_slice() else { return None };
-    if item.background.is_some() || !stage.redirects.is_empty() {
+    if item.background.is_some() { None } else { printed_by(stage) }
+}
+
+fn printed_by(stage: &Command<'_>) -> Option<String> {
+    if !stage.redirects.is_empty() {
         return None;
     }
     let words = words(stage)?.into_iter().collect::<Option<Vec<Cow<'_, str>>>>()?;

@@ -8,6 +8,7 @@ mod commands;
 mod compounds;
 mod env;
 pub(crate) mod folder;
+mod glance;
 mod inner;
 mod parameters;
 mod substitutions;
@@ -119,6 +120,8 @@ pub(crate) struct Walker<'t> {
     as_a_file: bool,
     /// Bytes of text inside text so far.
     unfolded: usize,
+    /// What is still looked at when there is too much to read.
+    beyond: glance::Beyond<'t>,
     out: Walk,
 }
 
@@ -156,6 +159,7 @@ pub(crate) fn walk<'t>(text: &'t str, workspace: Option<&'t str>, own: Option<&'
         functions: Vec::new(),
         as_a_file: false,
         unfolded: 0,
+        beyond: glance::Beyond::default(),
         out: Walk::default(),
     };
     let parsed = parse::parse(text, 0);
@@ -268,7 +272,7 @@ impl Walker<'_> {
 
     /// Whether no more commands are listed; says so once.
     fn full(&mut self, span: Span) -> bool {
-        let full = self.out.simples.len() >= MAX_COMMANDS;
+        let full = self.out.simples.len() >= self.beyond.most(MAX_COMMANDS);
         if full {
             self.crowd(span);
         }
