@@ -92,4 +92,6 @@ pub struct Place {
     /// Inside a function body, a trap or an alias: runs when called.
     pub deferred: bool,
     pub repeated: bool,
+    /// What it prints goes to another command, so no program opens a pager.
+    pub captured: bool,
 }

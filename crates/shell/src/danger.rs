@@ -83,6 +83,11 @@ pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Table>, asked: impl
     judged
 }
 
+/// Whether there is a rule about this program.
+pub fn speaks_of(name: &str) -> bool {
+    table::row(name).is_some_and(|row| row.rules().next().is_some())
+}
+
 /// Whether the rules know this program as one that runs the text or the command it is given.
 pub fn runs_what_it_is_given(name: &str) -> bool {
     let runs = [Trait::Shell, Trait::Interpreter, Trait::Wraps];

@@ -22,7 +22,7 @@ use std::rc::Rc;
 
 use args::{Args, Piece};
 use paths::Touch;
-use rows::{Check, Grammar, Operands, Program, Sub};
+use rows::{Check, Code, Grammar, Operands, Program, Sub};
 use table::Of;
 
 use std::borrow::Cow;
@@ -168,15 +168,29 @@ impl Told<'_> {
         for word in words {
             environment::secret_variable(word, self);
         }
-        let Some(grammar) = program.grammar() else { return };
+        let Some(mut grammar) = program.grammar() else { return };
         if is_exactly(grammar, words) && !simple.more_arguments {
             return;
+        }
+        // Where the built-in table knows a few whole forms only, a user's may know more.
+        let mut program = program;
+        if program.is_sketch()
+            && let Some(own) = Of::<Program>::find_own(bare, self.around.own)
+            && let Some(more) = own.grammar()
+        {
+            (program, grammar) = (own, more);
+            if is_exactly(grammar, words) && !simple.more_arguments {
+                return;
+            }
         }
         let before = self.reasons.len();
         let has_subs = program.subs().len() > 0;
         let args = Args::read(grammar, words, has_subs, self);
         let rest = words.get(args.read..).unwrap_or(&[]);
         if has_subs {
+            if grammar.check != Check::None {
+                check::run(simple, grammar, &args, word, self);
+            }
             self.subcommand(simple, program, word, rest);
         } else {
             if grammar.operands == Operands::None && grammar.needs.is_empty() && !grammar.exact.is_empty() {
@@ -252,7 +266,13 @@ impl Told<'_> {
         if simple.more_arguments && !check::takes_more(simple, grammar, args) {
             self.say("dynamic_option", "arguments that are only known at run time may change what it does", word.span);
         }
-        if !grammar.needs.is_empty() && !args.has_any(grammar.words(grammar.needs)) {
+        // Nobody sits in front of a pipe.
+        let pages = !simple.place.captured;
+        let pager = |number| grammar.denial(number).0 == Code::Interactive;
+        if !grammar.needs.is_empty()
+            && !args.has_any(grammar.words(grammar.needs))
+            && (pages || !pager(grammar.needs_why))
+        {
             self.deny(grammar, grammar.needs_why, word.span);
         }
         let operands = args.operands.as_slice();
@@ -262,7 +282,7 @@ impl Told<'_> {
         {
             self.deny(grammar, grammar.operands_why, piece.word.span);
         }
-        if operands.len() < usize::from(grammar.min) {
+        if pages && operands.len() < usize::from(grammar.min) {
             self.say("interactive", "without operands it may start a pager, in which programs can be run", word.span);
         }
         if let Some(piece) = operands.get(usize::from(grammar.max)) {

@@ -115,7 +115,7 @@ fn is_harmless_pager(name: &str, value: Option<&str>) -> bool {
 fn judge_builtin(name: &str, simple: &Simple, reasons: &mut Vec<Reason>, constructs: &mut Constructs) {
     let span = simple.argv.first().map_or(simple.span, |word| word.span);
     let arguments = simple.argv.get(1..).unwrap_or_default();
-    if CHANGERS.contains(&name) && !arguments.is_empty() {
+    if CHANGERS.contains(&name) && !arguments.is_empty() && !(name == "set" && stops_sooner(arguments)) {
         let message = format!("`{name}` changes how what follows is understood");
         reasons.push(reason("shell_state", message, span, Risk::NeedsReview));
         constructs.shadowing |= matches!(name, "alias" | "hash" | "enable");
@@ -143,6 +143,24 @@ fn judge_builtin(name: &str, simple: &Simple, reasons: &mut Vec<Reason>, constru
             reasons.push(reason("dangerous_variable", message, word.span, Risk::NeedsReview));
         }
     }
+}
+
+/// `set -euo pipefail`, `set -x`: fewer of the commands run, or they are shown; none means anything else.
+fn stops_sooner(arguments: &[Word]) -> bool {
+    let mut names = false;
+    arguments.iter().all(|word| match word.known() {
+        Some("pipefail" | "errexit" | "nounset" | "xtrace") if names => {
+            names = false;
+            true
+        }
+        Some(text) if !names => {
+            let letters = text.strip_prefix(['-', '+']).unwrap_or_default();
+            names = letters.ends_with('o');
+            let known = letters.strip_suffix('o').unwrap_or(letters);
+            !letters.is_empty() && known.bytes().all(|byte| matches!(byte, b'e' | b'u' | b'x'))
+        }
+        _ => false,
+    }) && !names
 }
 
 /// A program spelled so that it does not read as what it is: `r''m`, `$'\x72m'`, `{rm,-rf,/}`.

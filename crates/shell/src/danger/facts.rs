@@ -159,6 +159,11 @@ impl<'a> Facts<'a> {
                     return;
                 }
                 Dialect::Gnu | Dialect::Tar => match piece.text.strip_prefix("--") {
+                    Some(long) if self.takes_two(long) => {
+                        self.read_two(long, piece, self.words.get(position + 1).copied());
+                        position += 1;
+                        true
+                    }
                     Some(long) => self.read_long(long, piece, next),
                     None => match piece.text.strip_prefix('-') {
                         Some(cluster) if !cluster.is_empty() => self.read_cluster(cluster, piece, next),
@@ -177,6 +182,14 @@ impl<'a> Facts<'a> {
 
     fn takes(&self, name: &str, dashes: usize) -> bool {
         self.program.is_some_and(|program| program.takes(name, dashes))
+    }
+
+    /// `--arg name value`.
+    fn takes_two(&self, name: &str) -> bool {
+        let listed = |option: &Cow<'_, str>| {
+            option.strip_suffix('=').and_then(|option| option.strip_prefix("--")).is_some_and(|option| option == name)
+        };
+        self.program.is_some_and(|program| program.dialect != Dialect::Keys && program.takes.iter().any(listed))
     }
 
     fn read_key(&mut self, piece: Piece<'a>) -> bool {
@@ -216,6 +229,11 @@ impl<'a> Facts<'a> {
         let value = if self.takes(long, 2) { next } else { None };
         self.options.push(Given { name: long, short: false, value, span: piece.span });
         value.is_some()
+    }
+
+    /// The second value of an option that takes two; the first is only a name.
+    fn read_two(&mut self, long: &'a str, piece: Piece<'a>, value: Option<Piece<'a>>) {
+        self.options.push(Given { name: long, short: false, value, span: piece.span });
     }
 
     fn read_cluster(&mut self, cluster: &'a str, piece: Piece<'a>, next: Option<Piece<'a>>) -> bool {

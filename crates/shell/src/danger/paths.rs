@@ -131,7 +131,8 @@ impl<'a> Path<'a> {
             (Base::Root | Base::Home, [only]) if all(only) => true,
             (Base::Root, [top]) => TOPS.contains(top),
             (Base::Root, [top, only]) => TOPS.contains(top) && all(only),
-            (Base::Unknown, []) => true,
+            // `$x/`, where the variable may well be empty; `$x` alone is any file.
+            (Base::Unknown, []) => self.text.ends_with('/'),
             (Base::Unknown, [only]) if all(only) => true,
             _ => false,
         }
@@ -248,6 +249,7 @@ fn base<'a>(text: &'a str, dynamic: Option<&Dynamic>) -> (Base, &'a str) {
             [Source::Variable(name)] if name == "PWD" => (Base::Relative, rest),
             [Source::BoundedOutput] => (Base::Bounded, rest),
             [Source::Number] => (Base::Relative, text),
+            [Source::OneOf(values)] if values.iter().all(|value| lies_here(value)) => (Base::Relative, text),
             _ => (Base::Unknown, rest),
         };
     }
@@ -261,6 +263,15 @@ fn base<'a>(text: &'a str, dynamic: Option<&Dynamic>) -> (Base, &'a str) {
         return (Base::Unknown, text.find('/').map_or(NONE, |at| text.get(at..).unwrap_or(NONE)));
     }
     (Base::Relative, text)
+}
+
+/// A name in the folder at hand, or a pattern of names there with something known in each part.
+fn lies_here(value: &str) -> bool {
+    let named = |part: &str| part.bytes().any(|byte| byte.is_ascii_alphanumeric());
+    let mut parts = value.trim_end_matches('/').split('/').filter(|part| *part != ".");
+    !value.starts_with(['/', '~', '$', '-'])
+        && parts.clone().next().is_some_and(named)
+        && parts.all(|part| part != ".." && part != ".git")
 }
 
 fn inside(text: &str, workspace: &str) -> bool {

@@ -176,20 +176,26 @@ fn eval_unknown(all: &[Facts<'_>]) -> Option<Span> {
 
 /// `cd / && rm -rf *`: what is removed lies where the text has gone before.
 fn remove_after_cd(all: &[Facts<'_>], scope: &Scope<'_>) -> Option<Span> {
-    let mut away = false;
+    // Whether the text has gone there, and whether only a subshell has.
+    let mut away: Option<bool> = None;
     for facts in all {
+        let subshell = facts.simple.place.subshell;
         match facts.name {
             "cd" | "pushd" => {
-                away = match facts.operands.first() {
+                let there = match facts.operands.first() {
                     Some(place) => {
                         let path = Path::read(place);
-                        (path.is_root_or_home() || path.is_system() || path.base == Base::Unknown)
-                            && path.is_outside(scope)
+                        (path.is_root_or_home() || path.is_system()) && path.is_outside(scope)
                     }
-                    None => true,
+                    None => facts.name == "cd",
                 };
+                if there {
+                    away = Some(subshell);
+                } else if !subshell || away == Some(true) {
+                    away = None;
+                }
             }
-            "rm" | "shred" | "find" if away => {
+            "rm" | "shred" | "find" if away.is_some_and(|inside| subshell || !inside) => {
                 let recursive = facts.option("-r|-R|--recursive|-delete").is_some();
                 if recursive && let Some(target) = facts.operands.first().or(facts.words.first()) {
                     return Some(target.span);

@@ -102,6 +102,8 @@ pub fn runs(text: &str) -> bool {
         "LO_IMPORT",
         "PG_LS_DIR",
         "LOAD_FILE(",
+        "WRITEFILE(",
+        "READFILE(",
         "PLPYTHONU",
         "PLPYTHON3U",
         "PLPERLU",

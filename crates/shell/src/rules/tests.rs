@@ -176,8 +176,35 @@ fn what_is_known_to_change_things_is_not_made_a_reader() {
 }
 
 #[test]
+fn a_table_goes_on_where_only_the_version_is_built_in() {
+    let rules = rules(
+        r#"
+[[program]]
+names = ["brew"]
+summary = "packages"
+match = ["brew info jq", "brew deps --tree node"]
+no_match = ["brew install jq", "brew info jq > x"]
+[[program.sub]]
+names = ["info", "deps"]
+long = "tree json="
+operands = "text"
+"#,
+    );
+    for text in ["brew info jq", "brew deps --tree node", "brew --version", "brew list"] {
+        assert_eq!(judged(text, &rules).risk, Risk::Safe, "{text}");
+    }
+    for text in ["brew install jq", "brew info --nope", "brew", "sudo brew info jq"] {
+        assert_ne!(judged(text, &rules).risk, Risk::Safe, "{text}");
+    }
+    assert_ne!(assess("brew info jq", &Options::default()).risk, Risk::Safe);
+}
+
+#[test]
 fn some_programs_are_not_for_a_table_to_speak_of() {
     let refused = [
+        ("npx", "runs"),
+        ("cmake", "runs"),
+        ("claude", "runs"),
         ("git", "built in"),
         ("ls", "built in"),
         ("LS", "built in"),

@@ -26,6 +26,7 @@ pub(super) fn run(simple: &Simple, grammar: Of<'_, Grammar>, args: &Args<'_>, wo
         Check::Sed => scripts(grammar, args, word, &["-e", "--expression"], sed::script, told),
         Check::Awk => scripts(grammar, args, word, &["-e", "--source"], awk::program, told),
         Check::Jq => scripts(grammar, args, word, &[], jq::filter, told),
+        Check::Yq => yq(grammar, args, word, told),
         Check::Find => find(args, word, told),
         Check::Test => test(simple, args, told),
         Check::Ps => ps(args, told),
@@ -35,6 +36,14 @@ pub(super) fn run(simple: &Simple, grammar: Of<'_, Grammar>, args: &Args<'_>, wo
         Check::Set => set(args, word, told),
         Check::Cd => cd(args, told),
         Check::Printf => printf(args, told),
+        Check::Bat => bat(args, told),
+        Check::Compress => compress(args, word, told),
+        Check::Search => search(args, told),
+        Check::Fd => fd(args, told),
+        Check::Gh => gh(args, told),
+        Check::GitSettings => git_settings(args, told),
+        Check::GoModules => forbid(args, '@', ("network", "asks for a module on the network"), told),
+        Check::Local => local(args, told),
     }
 }
 
@@ -186,8 +195,15 @@ fn test(simple: &Simple, args: &Args<'_>, told: &mut Told<'_>) {
     }
 }
 
-/// Options without a dash: `e` shows environments.
+/// Options without a dash: `e` shows environments, as does a column of that name.
 fn ps(args: &Args<'_>, told: &mut Told<'_>) {
+    for given in &args.options {
+        if let Some(value) = given.value
+            && value.text.is_none_or(|columns| columns.split([',', ' ', '=']).any(|name| name.starts_with("env")))
+        {
+            told.say("dumps_environment", "shows the environment of processes, where secrets are", value.word.span);
+        }
+    }
     for piece in &args.operands {
         let text = piece.text.unwrap_or("");
         if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',') && !text.is_empty() {
@@ -233,6 +249,15 @@ fn git_config(args: &Args<'_>, told: &mut Told<'_>) {
 }
 
 fn kubectl(args: &Args<'_>, told: &mut Told<'_>) {
+    for given in args.options.iter().filter(|given| given.key.is("-o") || given.key.is("--output")) {
+        if let Some(value) = given.value
+            && value.text.is_none_or(|text| {
+                text.trim_start_matches('=').split('=').next().is_some_and(|form| form.contains("file"))
+            })
+        {
+            told.say("sensitive_path", "reads how to print from a file", value.word.span);
+        }
+    }
     for piece in &args.operands {
         let Some(text) = piece.text else {
             told.say("dynamic_option", "which resource depends on run time", piece.word.span);
@@ -308,6 +333,127 @@ fn less(args: &Args<'_>, told: &mut Told<'_>) {
     for piece in &args.operands {
         if piece.text.is_some_and(|text| text.starts_with('+')) {
             told.say("runs_programs", "starts with a command, which can run programs", piece.word.span);
+        }
+    }
+}
+
+/// Anything but never starts the pager that is configured.
+fn bat(args: &Args<'_>, told: &mut Told<'_>) {
+    for given in args.options.iter().filter(|given| given.key.is("--paging")) {
+        if given.value.and_then(|value| value.text) != Some("never") {
+            told.say("interactive", "chooses when the pager runs", given.word.span);
+        }
+    }
+}
+
+/// Of several modes the last one counts: `xz -t -d` unpacks in place, unless everything goes to the output.
+fn compress(args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
+    let unpacks = args.has_any(["-d", "--decompress"].into_iter());
+    if unpacks && !args.has_any(["-c", "--stdout"].into_iter()) {
+        told.say("writes_files", "replaces files", word.span);
+    }
+}
+
+/// Which files to look into is as good as naming them.
+fn search(args: &Args<'_>, told: &mut Told<'_>) {
+    const CHOOSE: [&str; 4] = ["--include", "-g", "--glob", "--iglob"];
+    for given in args.options.iter().filter(|given| CHOOSE.iter().any(|option| given.key.is(option))) {
+        let Some(value) = given.value else { continue };
+        named(value, value.text.filter(|text| !text.starts_with('!')), told);
+    }
+}
+
+/// A pattern that finds secrets by their name, and an ending that only they have.
+fn fd(args: &Args<'_>, told: &mut Told<'_>) {
+    if let Some(pattern) = args.operands.first() {
+        let plain = pattern.text.map(|text| text.replace(['^', '$', '\\'], ""));
+        named(*pattern, plain.as_deref(), told);
+    }
+    for given in args.options.iter().filter(|given| given.key.is("-e") || given.key.is("--extension")) {
+        let Some(value) = given.value else { continue };
+        let name = value.text.map(|ending| format!("x.{ending}"));
+        named(value, name.as_deref(), told);
+    }
+}
+
+fn named(piece: Piece<'_>, name: Option<&str>, told: &mut Told<'_>) {
+    if let Some(name) = name {
+        told.path(Piece { word: piece.word, text: Some(&name.to_ascii_lowercase()) }, paths::Touch::Names);
+    }
+}
+
+/// `yq eval FILTER`, or the filter alone.
+fn yq(grammar: Of<'_, Grammar>, args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
+    let verb = args.operands.first().and_then(|piece| piece.text);
+    if !matches!(verb, Some("e" | "eval" | "ea" | "eval-all")) {
+        return scripts(grammar, args, word, &[], jq::filter, told);
+    }
+    // The filter was taken for a file, which as a path it is not.
+    match args.operands.get(1).and_then(|piece| piece.text) {
+        Some(filter) => {
+            if let Err((code, reason)) = jq::filter(filter) {
+                told.say(code, reason, word.span);
+            }
+        }
+        None => told.say("dynamic_script", "a filter that is not shown", word.span),
+    }
+}
+
+/// A filter of the answer can read the environment; another host is another machine.
+fn gh(args: &Args<'_>, told: &mut Told<'_>) {
+    for given in &args.options {
+        let Some(value) = given.value else { continue };
+        if given.key.is("-q") || given.key.is("--jq") {
+            let judged = value.text.map_or(Err(("dynamic_script", "a filter that depends on run time")), jq::filter);
+            if let Err((code, reason)) = judged {
+                told.say(code, reason, value.word.span);
+            }
+        }
+        let repository = given.key.is("-R") || given.key.is("--repo");
+        if repository && value.text.is_some_and(|text| text.matches('/').count() > 1) {
+            told.say("network", "names a host of its own", value.word.span);
+        }
+    }
+    for piece in &args.operands {
+        if piece.text.is_some_and(|text| text.contains("://") && !text.starts_with("https://github.com/")) {
+            told.say("network", "names a host of its own", piece.word.span);
+        }
+    }
+}
+
+/// `git -c name=value`: settings of how the output looks.
+fn git_settings(args: &Args<'_>, told: &mut Told<'_>) {
+    for given in args.options.iter().filter(|given| given.key.is("-c")) {
+        let Some(value) = given.value else { continue };
+        let looks = value.text.and_then(|text| text.split_once('=')).is_some_and(|(name, value)| {
+            let name = name.to_ascii_lowercase();
+            match name.split_once('.').unwrap_or((&name, "")) {
+                ("color" | "advice" | "column", _) => true,
+                ("core", "quotepath" | "abbrev" | "precomposeunicode") => true,
+                ("core", "pager") => matches!(value, "cat" | ""),
+                ("core", "fsmonitor") | ("log", "showsignature") | ("pager", _) => value == "false",
+                ("log", "date" | "decorate" | "abbrevcommit" | "follow" | "mailmap") => true,
+                ("diff", "renames" | "renamelimit" | "algorithm" | "mnemonicprefix" | "noprefix" | "colormoved") => {
+                    true
+                }
+                ("status", "short" | "branch" | "showuntrackedfiles" | "relativepaths") => true,
+                ("grep", "linenumber" | "column" | "patterntype") | ("i18n", "logoutputencoding") => true,
+                _ => false,
+            }
+        });
+        if !looks {
+            told.say("runs_programs", "a setting can make git run any program", given.word.span);
+        }
+    }
+}
+
+/// A file or another machine in place of a plain value.
+fn local(args: &Args<'_>, told: &mut Told<'_>) {
+    let values = args.options.iter().filter_map(|given| given.value);
+    for piece in args.operands.iter().copied().chain(values) {
+        let place = |text: &str| text.contains("://") && !text.starts_with("s3://") && !text.starts_with("gs://");
+        if piece.text.is_some_and(place) {
+            told.say("network", "names another machine or a file", piece.word.span);
         }
     }
 }

@@ -4,9 +4,6 @@ use super::check::Verdict;
 
 /// Looks at names wherever they stand, in strings too (`"\(env)"`): a false alarm there costs little.
 pub(super) fn filter(text: &str) -> Verdict {
-    if matches!(text.trim(), "e" | "ea" | "eval" | "eval-all") {
-        return Err(("unknown_script", "a subcommand where a filter was expected"));
-    }
     let mut before = ' ';
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -28,8 +25,8 @@ pub(super) fn filter(text: &str) -> Verdict {
                 return Err(("runs_programs", "loads a module that is not shown"));
             }
             // What the YAML cousin adds: other files, and text as code.
-            "strenv" | "envsubst" | "eval" | "eval_all" | "load" | "load_str" | "load_xml" | "load_props"
-            | "load_base64"
+            "strenv" | "envsubst" | "eval" | "eval_all" | "system" | "load" | "load_str" | "load_xml"
+            | "load_props" | "load_base64"
                 if before != '.' && before != '$' && before != '"' =>
             {
                 return Err(("sensitive_path", "reads the environment or files that are not shown"));

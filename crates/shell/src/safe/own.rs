@@ -25,6 +25,11 @@ const SHELL_WORDS: &str = "alias bg bind break builtin caller case cd command co
 const PRIVILEGE: &str = "beesu calife chsh dzdo gksu gpasswd gsudo kdesu lxsudo machinectl newgrp passwd pfexec please pmexec runas \
     sg ssu sudoedit suexec super userv usermod visudo";
 
+/// Run what a project, a package or a model says: known by their version only, and meant to stay so.
+const RUNNERS: &str = "aider amp ant bazel bazelisk buck buck2 bundle bundler bunx cabal claude cmake codex composer configure corepack \
+    cpan ctest cursor-agent dagger earthly gemini goose gradle grunt gulp just lein mix mvn ninja nox npx openclaw opencode \
+    pants rake rebar3 sbt scons stack task tox turbo xcodebuild";
+
 /// Whether this is a command of one of these programs.
 pub(crate) fn is_own(simple: &Simple, own: &Rows) -> bool {
     let name = simple.argv.first().and_then(Word::known).and_then(super::bare_name);
@@ -34,6 +39,11 @@ pub(crate) fn is_own(simple: &Simple, own: &Rows) -> bool {
 /// Whether the engine has a table of its own for this program.
 pub(crate) fn is_built_in(name: &str) -> bool {
     Table::BuiltIn.find(name).is_some()
+}
+
+/// Whether that table knows more than a few whole forms.
+fn is_described(name: &str) -> bool {
+    Table::BuiltIn.find(name).is_some_and(|program| !program.is_sketch())
 }
 
 /// Refuses programs that a user's table must not speak for.
@@ -78,8 +88,11 @@ fn refusal(name: &str) -> Option<&'static str> {
     if any(&unwrap::is_wrapper) || either(&unwrap::is_carrier) {
         return Some("runs other commands, which are judged by themselves; leave it out");
     }
-    if either(&is_built_in) {
+    if either(&is_described) {
         return Some("is built in, and a table of your own may only add; use an allowlist entry or leave it out");
+    }
+    if either(&|name| listed(RUNNERS, name)) {
+        return Some("runs code of the project, of packages or of an agent, whatever its options are; leave it out");
     }
     either(&|name| listed(SHELL_WORDS, name)).then_some("is part of the shell itself; leave it out")
 }

@@ -93,6 +93,16 @@ pub enum Check {
     NpmConfig,
     Sysctl,
     Binutils,
+    Bat,
+    Compress,
+    Search,
+    Fd,
+    Yq,
+    Gh,
+    GitSettings,
+    GoModules,
+    /// Nothing that is named lies on another machine.
+    Local,
 }
 
 #[derive(Clone, Debug)]

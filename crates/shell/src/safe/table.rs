@@ -201,6 +201,22 @@ impl<'t> Of<'t, Program> {
         Table::BuiltIn.find(name).or_else(|| Table::Own(own?).find(name))
     }
 
+    /// The user's program of this name.
+    pub(super) fn find_own(name: &str, own: Option<&'t Rows>) -> Option<Self> {
+        Table::Own(own?).find(name)
+    }
+
+    /// Knows nothing but a few whole forms, such as how to ask for the version.
+    pub(super) fn is_sketch(self) -> bool {
+        let plain = |grammar: Of<'t, Grammar>| {
+            grammar.operands == Operands::None
+                && grammar.needs.is_empty()
+                && grammar.short.is_empty()
+                && grammar.long.is_empty()
+        };
+        self.subs().len() == 0 && self.grammar().is_some_and(plain)
+    }
+
     pub(super) fn name(self) -> &'t str {
         cut(self.table.pool(), self.row.name.text)
     }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::expand::text::base_name;
-use crate::parse::{Command, Kind, List, Node};
+use crate::parse::{Command, Kind, List, Node, SimpleNode};
 
 use super::words::literal;
 
@@ -15,6 +15,32 @@ const GIT: &[&str] =
     &["ls-files", "rev-parse", "merge-base", "describe", "rev-list", "symbolic-ref", "name-rev", "ls-tree"];
 /// Programs that print nothing that matters before the last command.
 const SILENT: &[&str] = &["cd", "test", "[", "true", ":", "false"];
+
+/// Programs that compare what they read, and no option of which does anything else.
+const COMPARE: &[&str] = &["diff", "colordiff", "comm", "cmp", "join", "paste"];
+/// Programs that print files or parts of them; which, is judged elsewhere.
+const SHOW: &[&str] = &[
+    "awk", "cat", "column", "comm", "cut", "diff", "fd", "find", "fold", "git", "grep", "head", "hexdump", "join",
+    "jq", "ls", "nl", "od", "paste", "printf", "rg", "sed", "sort", "strings", "tac", "tail", "tr", "uniq", "unzip",
+    "wc", "xxd", "yq", "zcat", "echo", "seq", "tar", "fdfind", "gunzip", "gzip",
+];
+
+/// Programs that run the statements they read.
+const DATABASES: &[&str] =
+    &["psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "cqlsh", "clickhouse-client", "cockroach", "sqlcmd"];
+
+/// Whether this command does nothing but compare the files it is given.
+pub(super) fn compares(node: &SimpleNode<'_>) -> bool {
+    node.words.first().and_then(literal).is_some_and(|name| COMPARE.contains(&base_name(&name)))
+}
+
+/// Whether the list is one pipeline of programs that show files.
+pub(super) fn shows_files(list: &List<'_>) -> bool {
+    let [item] = list.items.as_slice() else { return false };
+    let [pipeline] = item.chain.as_slice() else { return false };
+    item.background.is_none()
+        && pipeline.stages.iter().all(|stage| program(stage).is_some_and(|name| SHOW.contains(&base_name(&name))))
+}
 
 /// Whether everything the list prints is bounded.
 pub(super) fn list(list: &List<'_>) -> bool {
@@ -64,6 +90,10 @@ fn source(name: &str, arguments: &[Option<Cow<'_, str>>]) -> bool {
         // Names only, unless told to run something or to print in a way of one's own.
         "find" | "fd" | "fdfind" => !words.any(|word| runs(word) || word.contains("printf")),
         "command" => words.next() == Some("-v"),
+        // Numbers, unless names or whole commands are asked for.
+        "pgrep" | "pidof" => !words.any(|word| {
+            word.starts_with("--list") || word.starts_with("--delimiter") || is_cluster(word, &['l', 'a', 'd', 'S'])
+        }),
         "mktemp" => words.any(|word| word == "-u"),
         "date" => words.all(|word| !word.starts_with('+') || word.starts_with("+%")),
         "readlink" => words.any(|word| matches!(word, "-f" | "-e" | "-m")),
@@ -80,6 +110,9 @@ fn source(name: &str, arguments: &[Option<Cow<'_, str>>]) -> bool {
 fn smuggles(arguments: &[Option<Cow<'_, str>>]) -> bool {
     let mut operands_only = false;
     for word in arguments.iter().flatten() {
+        if matches!(&**word, "--format=%h" | "--format=%H" | "--pretty=%h" | "--pretty=%H" | "--format=%ct") {
+            continue;
+        }
         let inside = word.as_bytes().windows(2).any(|pair| {
             matches!(pair, [before, b'-'] if !before.is_ascii_alphanumeric() && !matches!(before, b'_' | b'.' | b'*' | b'-'))
         });
@@ -95,6 +128,13 @@ fn smuggles(arguments: &[Option<Cow<'_, str>>]) -> bool {
 fn git<'w>(mut words: impl Iterator<Item = &'w str>) -> bool {
     match words.next() {
         Some("branch") => words.any(|word| word == "--show-current"),
+        // Nothing but hashes and times.
+        Some("log") => {
+            let mut formats =
+                words.filter_map(|word| word.strip_prefix("--format=").or(word.strip_prefix("--pretty=")));
+            formats.next().is_some_and(|format| matches!(format, "%h" | "%H" | "%ct" | "%at" | "%T" | "%t"))
+                && formats.next().is_none()
+        }
         Some("diff") => words.any(|word| matches!(word, "--name-only" | "--name-status")),
         // A format of one's own can print messages.
         Some(subcommand) if GIT.contains(&subcommand) => {
@@ -113,9 +153,13 @@ fn lists_names(word: &str) -> bool {
     letters.contains(['l', 'L', 'c']) && letters.chars().all(|letter| "lLcrRinwvsqhHaIEFGPzUuS".contains(letter))
 }
 
+/// Letters after one dash, one of these among them.
+fn is_cluster(word: &str, letters: &[char]) -> bool {
+    word.starts_with('-') && !word.starts_with("--") && word.contains(letters)
+}
+
 fn runs(word: &str) -> bool {
-    let short = word.starts_with('-') && !word.starts_with("--") && word.contains(['x', 'X']);
-    short || word.starts_with("-ok") || word.starts_with("--exec")
+    is_cluster(word, &['x', 'X']) || word.starts_with("-ok") || word.starts_with("--exec")
 }
 
 /// A filter that reads nothing but its standard input, and keeps the beginning of each line.
@@ -136,12 +180,23 @@ fn filter(name: &str, arguments: &[Option<Cow<'_, str>>]) -> bool {
     }
 }
 
+/// What is piped into a client of a database, when all of it is written out: statements, as if in a heredoc.
+pub(super) fn statements(stages: &[Command<'_>]) -> Option<String> {
+    let [from, to] = stages else { return None };
+    let name = program(to)?;
+    DATABASES.contains(&base_name(&name)).then(|| printed_by(from)).flatten()
+}
+
 /// What `echo` or `printf` prints, when every word of it is written out.
 pub(super) fn printed(list: &List<'_>) -> Option<String> {
     let [item] = list.items.as_slice() else { return None };
     let [pipeline] = item.chain.as_slice() else { return None };
     let [stage] = pipeline.stages.as_slice() else { return None };
-    if item.background.is_some() || !stage.redirects.is_empty() {
+    if item.background.is_some() { None } else { printed_by(stage) }
+}
+
+fn printed_by(stage: &Command<'_>) -> Option<String> {
+    if !stage.redirects.is_empty() {
         return None;
     }
     let words = words(stage)?.into_iter().collect::<Option<Vec<Cow<'_, str>>>>()?;

@@ -32,9 +32,11 @@ impl Walker<'_> {
         let read = node.assigns.iter().take(MAX_ASSIGNMENTS);
         let assignments = read.map(|assign| self.assign(assign, lasting, heres)).collect();
         let mut argv = Vec::with_capacity(node.words.len());
+        let outer = std::mem::replace(&mut self.as_a_file, super::bounded::compares(node));
         for word in &node.words {
             argv.extend(self.words(word, heres));
         }
+        self.as_a_file = outer;
         let mut redirects = self.redirects(&command.redirects, heres);
         let stdin = redirects.stdin.take();
         let mut simple = Simple {
@@ -365,11 +367,22 @@ impl Walker<'_> {
             let kind = RedirectKind::Duplicate;
             return out.list.push(Redirect { span, kind, target: Target::Descriptor });
         };
+        let before = self.out.simples.len();
+        let outer = std::mem::replace(&mut self.as_a_file, redirection.op == RedirectOp::Read);
         let value = self.single(&node.parts, heres);
+        self.as_a_file = outer;
+        // What other commands print, by whichever way it comes in.
+        let printed = matches!(&value, Value::Dynamic(dynamic)
+            if dynamic.sources.iter().any(|source| matches!(source, Source::Process | Source::Output)));
+        let piped = printed.then(|| {
+            let mut feeders = Vec::new();
+            self.add_feeders(&mut feeders, before);
+            Stdin::Pipe(feeders)
+        });
         if redirection.op == RedirectOp::HereString {
             let text = if let Value::Known(text) = &value { Some(format!("{text}\n")) } else { None };
             let doc = HereDoc { text };
-            out.stdin = Some(Stdin::Here(doc.clone()));
+            out.stdin = Some(piped.unwrap_or_else(|| Stdin::Here(doc.clone())));
             out.list.push(Redirect { span, kind: RedirectKind::HereString, target: Target::Here(doc) });
             return;
         }
@@ -385,7 +398,7 @@ impl Walker<'_> {
             _ => (RedirectKind::Write, Target::File(word)),
         };
         if input && matches!(kind, RedirectKind::Read | RedirectKind::ReadWrite) {
-            out.stdin = Some(Stdin::File);
+            out.stdin = Some(piped.unwrap_or(Stdin::File));
         }
         out.list.push(Redirect { span, kind, target });
     }

@@ -1,6 +1,6 @@
 //! Lists, pipelines and compound commands.
 
-use crate::command::{RedirectKind, Simple, Stdin};
+use crate::command::{HereDoc, RedirectKind, Simple, Stdin};
 use crate::expand::text::base_name;
 use crate::parse::{Command, Item, Kind, List, Node, Pipeline};
 use crate::reason::Risk;
@@ -54,13 +54,20 @@ impl Walker<'_> {
         let mut feeders: Vec<String> = Vec::new();
         for (index, stage) in pipeline.stages.iter().enumerate() {
             let before = self.out.simples.len();
-            let stdin = if index == 0 { self.frame.stdin.clone() } else { Stdin::Pipe(feeders.clone()) };
+            let stdin = match index.checked_sub(1) {
+                None => self.frame.stdin.clone(),
+                Some(before) => match bounded::statements(pipeline.stages.get(before..=index).unwrap_or_default()) {
+                    Some(text) => Stdin::Here(HereDoc { text: Some(text) }),
+                    None => Stdin::Pipe(feeders.clone()),
+                },
+            };
             let bounded = index > 0 && bounded::stages(pipeline.stages.get(..index).unwrap_or_default());
             self.framed(
                 |frame| {
                     frame.stdin = stdin;
                     frame.bounded_stdin = bounded;
                     frame.place.subshell = true;
+                    frame.place.captured |= index + 1 < pipeline.stages.len();
                 },
                 |walker| walker.isolated(|walker| walker.command(stage, heres)),
             );
@@ -69,7 +76,7 @@ impl Walker<'_> {
     }
 
     /// Puts the programs of the stage just walked in front of those that fed it.
-    fn add_feeders(&self, feeders: &mut Vec<String>, from: usize) {
+    pub(super) fn add_feeders(&self, feeders: &mut Vec<String>, from: usize) {
         let stage = self.out.simples.get(from..).unwrap_or_default();
         let mut names: Vec<String> = Vec::new();
         for simple in stage.iter().rev().take(MAX_FEEDERS) {
@@ -87,7 +94,7 @@ impl Walker<'_> {
 
     pub(super) fn command(&mut self, command: &Command<'_>, heres: Heres<'_, '_>) {
         if self.full(self.at(command.span)) {
-            return;
+            return self.glance(command, heres);
         }
         if let Kind::Simple(node) = &command.kind {
             return self.simple(node, command, heres);
@@ -199,7 +206,9 @@ impl Walker<'_> {
             |walker| {
                 if outer < MAX_WALKED_TWICE {
                     let mark = walker.mark();
+                    let learning = walker.beyond.learn(true);
                     walker.maybe(&body);
+                    walker.beyond.learn(learning);
                     walker.forget(&mark);
                 } else {
                     walker.env.doubt();

@@ -8,6 +8,7 @@ mod commands;
 mod compounds;
 mod env;
 pub(crate) mod folder;
+mod glance;
 mod inner;
 mod parameters;
 mod substitutions;
@@ -115,8 +116,12 @@ pub(crate) struct Walker<'t> {
     env: Env,
     frame: Frame,
     functions: Vec<String>,
+    /// The words being read are files to a command that only compares or reads them.
+    as_a_file: bool,
     /// Bytes of text inside text so far.
     unfolded: usize,
+    /// What is still looked at when there is too much to read.
+    beyond: glance::Beyond<'t>,
     out: Walk,
 }
 
@@ -152,7 +157,9 @@ pub(crate) fn walk<'t>(text: &'t str, workspace: Option<&'t str>, own: Option<&'
         env: Env::default(),
         frame,
         functions: Vec::new(),
+        as_a_file: false,
         unfolded: 0,
+        beyond: glance::Beyond::default(),
         out: Walk::default(),
     };
     let parsed = parse::parse(text, 0);
@@ -265,7 +272,7 @@ impl Walker<'_> {
 
     /// Whether no more commands are listed; says so once.
     fn full(&mut self, span: Span) -> bool {
-        let full = self.out.simples.len() >= MAX_COMMANDS;
+        let full = self.out.simples.len() >= self.beyond.most(MAX_COMMANDS);
         if full {
             self.crowd(span);
         }

@@ -52,11 +52,18 @@ impl Walker<'_> {
         dynamic(Source::Output)
     }
 
+    /// `<(…)` is as good as a file where text is only compared or read line by line, and what prints it shows files.
     pub(super) fn process(&mut self, substitution: &Substitution<'_>, heres: Heres<'_, '_>) {
         let span = self.at(substitution.span);
+        let list = &substitution.list;
         self.out.constructs.process = true;
-        self.find("process_substitution", "runs a command and hands it over as a file", span, Risk::NeedsReview);
-        self.framed(enter_substitution, |walker| walker.isolated(|walker| walker.list(&substitution.list, heres)));
+        let found = self.out.findings.len();
+        self.framed(enter_substitution, |walker| walker.isolated(|walker| walker.list(list, heres)));
+        let reads = matches!(self.frame.base, Base::Offset(_))
+            && self.text.get(span.start..).is_some_and(|text| text.starts_with('<'));
+        if !(self.as_a_file && reads && self.out.findings.len() == found && bounded::shows_files(list)) {
+            self.find("process_substitution", "runs a command and hands it over as a file", span, Risk::NeedsReview);
+        }
     }
 
     /// `${x@P}` expands the value as a prompt, commands included.
@@ -117,6 +124,7 @@ impl Walker<'_> {
 fn enter_substitution(frame: &mut Frame) {
     frame.place.substitution = true;
     frame.place.subshell = true;
+    frame.place.captured = true;
     if let Stdin::Here(_) = frame.stdin {
         frame.stdin = Stdin::Inherited;
     }
