@@ -85,7 +85,7 @@ pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Table>, asked: impl
 
 /// Whether there is a rule about this program.
 pub fn speaks_of(name: &str) -> bool {
-    table::row(name).is_some_and(|row| row.rules().next().is_some())
+    table::row(name).is_some_and(|row| !row.rules.0.is_empty())
 }
 
 /// Whether the rules know this program as one that runs the text or the command it is given.

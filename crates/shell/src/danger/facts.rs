@@ -186,10 +186,7 @@ impl<'a> Facts<'a> {
 
     /// `--arg name value`.
     fn takes_two(&self, name: &str) -> bool {
-        let listed = |option: &Cow<'_, str>| {
-            option.strip_suffix('=').and_then(|option| option.strip_prefix("--")).is_some_and(|option| option == name)
-        };
-        self.program.is_some_and(|program| program.dialect != Dialect::Keys && program.takes.iter().any(listed))
+        self.program.is_some_and(|program| program.dialect != Dialect::Keys && program.takes_two(name))
     }
 
     fn read_key(&mut self, piece: Piece<'a>) -> bool {

@@ -139,6 +139,14 @@ impl<'t> Of<'t, Program> {
         !name.starts_with('-') && self.table.words_of(self.row.takes, name.len() + dashes).any(spelled)
     }
 
+    /// Whether the long option with this name takes two values; it is written with a `=`.
+    pub fn takes_two(self, name: &str) -> bool {
+        let spelled = |option: &[u8]| {
+            option.strip_prefix(b"--").and_then(|option| option.strip_suffix(b"=")) == Some(name.as_bytes())
+        };
+        self.table.words_of(self.row.takes, name.len() + 3).any(spelled)
+    }
+
     pub fn exact(self) -> impl Iterator<Item = &'t str> {
         self.table.words(self.row.exact)
     }

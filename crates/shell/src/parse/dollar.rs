@@ -79,7 +79,7 @@ impl<'a> Parser<'a> {
         self.pos += 2;
         let list = self.substituted()?;
         let span = self.span_from(start);
-        parts.push(Part::Command(Rc::new(Substitution { list, quoted, span })));
+        parts.push(Part::Command(Rc::new(Substitution { list, quoted, fed: false, span })));
         Ok(())
     }
 
@@ -261,7 +261,7 @@ impl<'a> Parser<'a> {
             }
         })?;
         let span = self.span_from(start);
-        parts.push(Part::Command(Rc::new(Substitution { list, quoted, span })));
+        parts.push(Part::Command(Rc::new(Substitution { list, quoted, fed: false, span })));
         Ok(())
     }
 
@@ -355,7 +355,7 @@ impl<'a> Parser<'a> {
                 let from = self.pos - 2;
                 let list = self.substituted()?;
                 let span = self.span_from(from);
-                parts.push(Part::Process(Rc::new(Substitution { list, quoted, span })));
+                parts.push(Part::Process(Rc::new(Substitution { list, quoted, fed: byte == b'>', span })));
             } else {
                 self.operand_special(byte, quoted, &mut parts)?;
             }

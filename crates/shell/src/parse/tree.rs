@@ -162,6 +162,8 @@ pub(crate) enum Part<'a> {
 pub(crate) struct Substitution<'a> {
     pub list: List<'a>,
     pub quoted: bool,
+    /// `>(…)`: it reads what the command around it writes.
+    pub fed: bool,
     pub span: Span,
 }
 

@@ -187,10 +187,11 @@ impl<'a> Parser<'a> {
 
     fn process(&mut self, parts: &mut Vec<Part<'a>>) -> Step<()> {
         let start = self.pos;
+        let fed = self.peek() == Some(b'>');
         self.pos += 2;
         let list = self.substituted()?;
         let span = self.span_from(start);
-        parts.push(Part::Process(std::rc::Rc::new(Substitution { list, quoted: false, span })));
+        parts.push(Part::Process(std::rc::Rc::new(Substitution { list, quoted: false, fed, span })));
         Ok(())
     }
 

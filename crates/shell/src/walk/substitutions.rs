@@ -58,10 +58,11 @@ impl Walker<'_> {
         let list = &substitution.list;
         self.out.constructs.process = true;
         let found = self.out.findings.len();
-        self.framed(enter_substitution, |walker| walker.isolated(|walker| walker.list(list, heres)));
-        let reads = matches!(self.frame.base, Base::Offset(_))
-            && self.text.get(span.start..).is_some_and(|text| text.starts_with('<'));
-        if !(self.as_a_file && reads && self.out.findings.len() == found && bounded::shows_files(list)) {
+        self.framed(
+            |frame| enter_process(frame, substitution.fed),
+            |walker| walker.isolated(|walker| walker.list(list, heres)),
+        );
+        if !(self.as_a_file && !substitution.fed && self.out.findings.len() == found && bounded::shows_files(list)) {
             self.find("process_substitution", "runs a command and hands it over as a file", span, Risk::NeedsReview);
         }
     }
@@ -127,6 +128,19 @@ fn enter_substitution(frame: &mut Frame) {
     frame.place.captured = true;
     if let Stdin::Here(_) = frame.stdin {
         frame.stdin = Stdin::Inherited;
+    }
+}
+
+/// `>(…)` reads from a pipe, and prints where the command around it does.
+fn enter_process(frame: &mut Frame, fed: bool) {
+    let captured = frame.place.captured;
+    enter_substitution(frame);
+    if fed {
+        frame.place.captured = captured;
+        frame.bounded_stdin = false;
+        if !matches!(frame.stdin, Stdin::Pipe(_)) {
+            frame.stdin = Stdin::Pipe(Vec::new());
+        }
     }
 }
 
