@@ -7,10 +7,8 @@ use std::sync::Arc;
 use countersign_gate::Committed;
 use countersign_model::{Approval, ApprovalId};
 
-/// More than two of the largest batches: who follows the record is hardly ever further behind. Not more, since memory that
-/// was last used long ago is slow to free and to use again.
-const MAX_EVENTS: usize = 2048;
-const MAX_APPROVALS: usize = 1024;
+const MAX_EVENTS: usize = 4096;
+const MAX_APPROVALS: usize = 4096;
 /// A request of more bytes than this is not kept.
 pub(super) const MAX_REQUEST_BYTES: usize = 8 * 1024;
 
