@@ -1,7 +1,7 @@
 //! What several commands of one text do together.
 
 use super::facts::{Facts, Piece, base_name};
-use super::paths::{Base, Path};
+use super::paths::Path;
 
 use super::secrets::is_private;
 use super::shells::starts_shell;
