@@ -88,6 +88,11 @@ pub fn speaks_of(name: &str) -> bool {
     table::row(name).is_some_and(|row| !row.rules.0.is_empty())
 }
 
+/// Whether this program is there to print settings for a shell to take over.
+pub fn prints_settings(name: &str) -> bool {
+    find_program(name).is_some_and(|program| program.traits.has(Trait::PrintsSettings))
+}
+
 /// Whether the rules know this program as one that runs the text or the command it is given.
 pub fn runs_what_it_is_given(name: &str) -> bool {
     let runs = [Trait::Shell, Trait::Interpreter, Trait::Wraps];

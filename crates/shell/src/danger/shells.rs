@@ -63,6 +63,10 @@ pub fn starts_shell(text: &str) -> bool {
 }
 
 pub fn leads_to_program(before: &str) -> bool {
+    // The line of a recipe: after a tab, and after the marks that say how `make` runs it.
+    if before.trim_end_matches(['-', '@', '+']).ends_with('\t') {
+        return true;
+    }
     let trimmed = before.trim_end();
     let Some(last) = trimmed.chars().last() else { return true };
     if trimmed.len() == before.len() {

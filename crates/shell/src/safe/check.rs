@@ -197,7 +197,8 @@ fn test(simple: &Simple, args: &Args<'_>, told: &mut Told<'_>) {
 
 /// Options without a dash: `e` shows environments, as does a column of that name.
 fn ps(args: &Args<'_>, told: &mut Told<'_>) {
-    for given in &args.options {
+    const COLUMNS: [&str; 3] = ["-o", "-O", "--format"];
+    for given in args.options.iter().filter(|given| COLUMNS.iter().any(|option| given.key.is(option))) {
         if let Some(value) = given.value
             && value.text.is_none_or(|columns| columns.split([',', ' ', '=']).any(|name| name.starts_with("env")))
         {
@@ -460,8 +461,12 @@ fn local(args: &Args<'_>, told: &mut Told<'_>) {
 
 fn forbid(args: &Args<'_>, mark: char, (code, reason): (&'static str, &'static str), told: &mut Told<'_>) {
     let values = args.options.iter().filter_map(|given| given.value);
+    let number = |piece: Piece<'_>| match &piece.word.value {
+        Value::Dynamic(dynamic) => dynamic.sources.iter().all(|source| matches!(source, Source::Number)),
+        Value::Known(_) | Value::Glob(_) => false,
+    };
     for piece in args.operands.iter().copied().chain(values) {
-        if piece.text.is_none_or(|text| text.contains(mark)) {
+        if piece.text.map_or(!number(piece), |text| text.contains(mark)) {
             told.say(code, reason, piece.word.span);
         }
     }

@@ -161,7 +161,7 @@ impl Walker<'_> {
                 .sources
                 .iter()
                 .any(|s| matches!(s, Source::Output | Source::Process | Source::Indirect | Source::BoundedOutput));
-        let risk = if hidden { Risk::Dangerous } else { Risk::NeedsReview };
+        let risk = if hidden && !self.takes_settings(outer) { Risk::Dangerous } else { Risk::NeedsReview };
         let message = "this text is run as a program, and what it says is only known when it runs";
         self.find_of(Some(outer), "dynamic_code", message, word.span, risk);
         let alternatives = super::substitutions::alternatives(&dynamic.sources);
@@ -178,6 +178,22 @@ impl Walker<'_> {
             let text = format!("{}${{{name}}}{}", dynamic.prefix, dynamic.suffix);
             self.script(&text, Base::Fixed(word.span));
         }
+    }
+
+    /// `eval "$(ssh-agent -s)"`: nothing but what a tool prints for exactly that.
+    fn takes_settings(&self, outer: usize) -> bool {
+        let name = |simple: &Simple| simple.argv.first().and_then(Word::known).map(|name| base_name(name).to_owned());
+        let Some(eval) = self.out.simples.get(outer).filter(|simple| name(simple).as_deref() == Some("eval")) else {
+            return false;
+        };
+        let before = self.out.simples.get(..outer).unwrap_or_default();
+        let mut printers = before.iter().filter(|simple| {
+            simple.span.start >= eval.span.start && simple.span.end <= eval.span.end && simple.place.substitution
+        });
+        printers.next().is_some_and(|first| {
+            let settings = |simple: &Simple| name(simple).is_some_and(|name| crate::danger::prints_settings(&name));
+            settings(first) && printers.all(settings)
+        })
     }
 
     /// Whether a value was read from a file, a pipe or the network by this text.
