@@ -139,3 +139,9 @@ fn settings_that_a_tool_prints_for_a_shell_are_no_alarm() {
         ],
     );
 }
+
+#[test]
+fn what_a_program_calls_itself_is_bounded() {
+    all(Risk::Safe, &["echo \"node: $(node --version)\"", "v=$(python3 --version); echo \"$v\""]);
+    all(Risk::NeedsReview, &["echo $(whoami)", "echo $(x --version)", "echo $(node --version -e 1)"]);
+}

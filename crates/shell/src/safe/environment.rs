@@ -74,8 +74,9 @@ fn influential(name: &str) -> bool {
 }
 
 pub(super) fn is_secret(name: &str) -> bool {
-    let whole = || holds(SECRET_PARTS, &name.to_ascii_uppercase());
-    whole()
+    // Whole names are addresses.
+    let whole = name.ends_with(['L', 'l', 'I', 'i']) && holds(SECRET_PARTS, &name.to_ascii_uppercase());
+    whole
         || name
             .split(['_', '.', '-'])
             .any(|part| holds(SECRET_PARTS, part) || holds(SECRET_PARTS, &part.to_ascii_uppercase()))

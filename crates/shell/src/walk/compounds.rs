@@ -27,6 +27,10 @@ impl Walker<'_> {
     }
 
     fn item(&mut self, item: &Item<'_>, heres: Heres<'_, '_>) {
+        if self.out.constructs.crowded && self.is_dull(item) {
+            self.out.constructs.background |= item.background.is_some();
+            return;
+        }
         let Some(span) = item.background else { return self.chain(item, heres) };
         let span = self.at(span);
         self.out.constructs.background = true;
@@ -53,6 +57,9 @@ impl Walker<'_> {
         }
         let mut feeders: Vec<String> = Vec::new();
         for (index, stage) in pipeline.stages.iter().enumerate() {
+            if self.out.constructs.crowded && self.is_dull_stage(stage) {
+                continue;
+            }
             let before = self.out.simples.len();
             let stdin = match index.checked_sub(1) {
                 None => self.frame.stdin.clone(),

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::expand::text::base_name;
-use crate::parse::{Command, Kind, List, Part, SimpleNode};
+use crate::parse::{Command, Item, Kind, List, Node, Part, SimpleNode};
 
 use super::words::literal;
 use super::{Base, Heres, Walker};
@@ -18,6 +18,8 @@ pub(super) struct Beyond<'t> {
     /// Commands that were looked at, as they are written.
     seen: HashSet<&'t str>,
     closer: bool,
+    /// The last program that no rule speaks of: it is hardly ever another one.
+    dull: String,
     /// A loop is walked to learn what it assigns; what is found then is forgotten.
     learning: bool,
 }
@@ -32,9 +34,42 @@ impl Beyond<'_> {
     pub(super) fn learn(&mut self, learning: bool) -> bool {
         std::mem::replace(&mut self.learning, learning)
     }
+
+    /// Whether rules may have something to say of this command.
+    fn tells(&mut self, node: &SimpleNode<'_>, command: &Command<'_>) -> bool {
+        if !command.redirects.is_empty() || !node.assigns.is_empty() {
+            return true;
+        }
+        let Some(name) = node.words.first().and_then(literal) else { return false };
+        if *name == *self.dull {
+            return false;
+        }
+        let telling = is_telling(base_name(&name));
+        if !telling {
+            self.dull.clear();
+            self.dull.push_str(&name);
+        }
+        telling
+    }
 }
 
 impl Walker<'_> {
+    /// Whether nothing in here would be looked at any more.
+    pub(super) fn is_dull(&mut self, item: &Item<'_>) -> bool {
+        item.chain.iter().flat_map(|pipeline| &pipeline.stages).all(|stage| self.is_dull_stage(stage))
+    }
+
+    pub(super) fn is_dull_stage(&mut self, command: &Command<'_>) -> bool {
+        if self.out.simples.len() < self.beyond.most(super::MAX_COMMANDS) {
+            return false;
+        }
+        self.beyond.seen.len() >= MAX_CLOSER
+            || match &command.kind {
+                Kind::Simple(node) => !(self.beyond.tells(node, command) || node.words.iter().any(holds_commands)),
+                _ => false,
+            }
+    }
+
     /// A command beyond those that are listed: listed after all if its program is one that rules speak of.
     pub(super) fn glance(&mut self, command: &Command<'_>, heres: Heres<'_, '_>) {
         if self.beyond.learning || self.beyond.seen.len() >= MAX_CLOSER {
@@ -80,19 +115,20 @@ impl Walker<'_> {
                 self.glance_all(&substitution.list, heres);
             }
         }
-        let telling = !command.redirects.is_empty()
-            || !node.assigns.is_empty()
-            || node.words.first().and_then(literal).is_some_and(|name| is_telling(base_name(&name)));
         // What is decoded from other text has no place of its own to be known by.
         let Base::Offset(_) = self.frame.base else { return };
         let span = self.at(command.span);
         let Some(text) = self.text.get(span.start..span.end) else { return };
-        if telling && self.beyond.seen.insert(text) {
+        if self.beyond.tells(node, command) && self.beyond.seen.insert(text) {
             let closer = std::mem::replace(&mut self.beyond.closer, true);
             self.simple(node, command, heres);
             self.beyond.closer = closer;
         }
     }
+}
+
+fn holds_commands(word: &Node<'_>) -> bool {
+    word.parts.iter().any(|part| !matches!(part, Part::Text { .. }))
 }
 
 /// Whether rules speak of this program, or it runs what they speak of.
