@@ -107,7 +107,7 @@ impl SqliteLedger {
         });
         let (jobs, receiver) = mpsc::channel(QUEUE);
         let (answered, answers) = mpsc::unbounded_channel();
-        tokio::spawn(hand_out(shared.clone(), answers));
+        tokio::spawn(hand_out(answers));
         let checkpoints = Checkpoints::start(&store.path)?;
         let writer = Writer::new(store.connection, checkpoints, clock, shared.clone(), answered, store.head);
         let writer = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || writer.run(receiver))?;

@@ -26,17 +26,13 @@ const MAX_BATCH: usize = 1024;
 
 pub(super) type Answer = Result<Result<Done, Refused>, StoreError>;
 
-/// One batch that was committed or given up: the callers, each with its answer, and the last event's number.
-pub(super) struct Answered {
-    callers: Vec<(oneshot::Sender<Answer>, Answer)>,
-    head: u64,
-}
+/// The callers of one committed batch, each with its answer.
+pub(super) type Answered = Vec<(oneshot::Sender<Answer>, Answer)>;
 
-/// Tells each batch to those who follow the record and to its callers, inside the runtime where waking is cheap.
-pub(super) async fn hand_out(shared: Arc<Shared>, mut batches: mpsc::UnboundedReceiver<Answered>) {
-    while let Some(Answered { callers, head }) = batches.recv().await {
-        shared.head.send_if_modified(|seq| std::mem::replace(seq, head) != head);
-        for (caller, answer) in callers {
+/// Hands the answers of each batch to their callers, inside the runtime where waking is cheap.
+pub(super) async fn hand_out(mut batches: mpsc::UnboundedReceiver<Answered>) {
+    while let Some(batch) = batches.recv().await {
+        for (caller, answer) in batch {
             // A caller that went away does not undo what was committed.
             let _ = caller.send(answer);
         }
@@ -119,8 +115,7 @@ impl Writer {
                 commands.clear();
                 // One message for the whole batch: waking callers one by one from here would cost a system
                 // call each.
-                let callers = answers.drain(..).zip(results).collect();
-                let _ = self.answered.send(Answered { callers, head: self.head.seq });
+                let _ = self.answered.send(answers.drain(..).zip(results).collect());
             }
             if !probes.is_empty() {
                 let result = self.probe();
@@ -183,6 +178,7 @@ impl Writer {
         shared.batches.fetch_add(1, Ordering::Relaxed);
         shared.commands.fetch_add(count, Ordering::Relaxed);
         shared.commit_nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        shared.head.send_if_modified(|seq| std::mem::replace(seq, head.seq) != head.seq);
         self.checkpoints.committed(commands.len());
         Ok(results)
     }
