@@ -17,7 +17,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::checkpoint::Checkpoints;
+use super::copy_back::CopyBack;
 use super::recent::Recent;
 use super::rows::{
     read_approval, read_digest, read_entry_use, read_grant, read_key, read_trust, to_approval, unavailable,
@@ -108,8 +108,8 @@ impl SqliteLedger {
         let (jobs, receiver) = mpsc::channel(QUEUE);
         let (answered, answers) = mpsc::unbounded_channel();
         tokio::spawn(hand_out(answers));
-        let checkpoints = Checkpoints::start(&store.path)?;
-        let writer = Writer::new(store.connection, checkpoints, clock, shared.clone(), answered, store.head);
+        let copy_back = CopyBack::start(&store.path)?;
+        let writer = Writer::new(store.connection, copy_back, clock, shared.clone(), answered, store.head);
         let writer = std::thread::Builder::new().name("ledger".to_owned()).spawn(move || writer.run(receiver))?;
         Ok(Self {
             jobs: Some(jobs),

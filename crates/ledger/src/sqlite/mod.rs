@@ -1,6 +1,6 @@
 //! The embedded store: SQLite with one writer thread and group commit.
 
-mod checkpoint;
+mod copy_back;
 mod ledger;
 mod recent;
 mod rows;

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::checkpoint::Checkpoints;
+use super::copy_back::CopyBack;
 use super::recent::Recent;
 use super::rows::{read_denial, unavailable};
 use super::tx::{Known, SqliteTx};
@@ -74,7 +74,7 @@ struct Written {
 
 pub(super) struct Writer {
     connection: Connection,
-    checkpoints: Checkpoints,
+    copy_back: CopyBack,
     clock: Arc<dyn Clock>,
     shared: Arc<Shared>,
     answered: mpsc::UnboundedSender<Answered>,
@@ -86,13 +86,13 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(
         connection: Connection,
-        checkpoints: Checkpoints,
+        copy_back: CopyBack,
         clock: Arc<dyn Clock>,
         shared: Arc<Shared>,
         answered: mpsc::UnboundedSender<Answered>,
         head: Head,
     ) -> Self {
-        Self { connection, checkpoints, clock, shared, answered, head, known: None }
+        Self { connection, copy_back, clock, shared, answered, head, known: None }
     }
 
     /// Runs until every sender is gone.
@@ -179,7 +179,7 @@ impl Writer {
         shared.commands.fetch_add(count, Ordering::Relaxed);
         shared.commit_nanos.fetch_add(started.elapsed().as_nanos() as u64, Ordering::Relaxed);
         shared.head.send_if_modified(|seq| std::mem::replace(seq, head.seq) != head.seq);
-        self.checkpoints.committed(commands.len());
+        self.copy_back.committed(commands.len());
         Ok(results)
     }
 

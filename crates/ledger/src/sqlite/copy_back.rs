@@ -15,13 +15,13 @@ const LOOK_AFTER: usize = 256;
 const WORTHWHILE: i64 = 2000;
 
 #[derive(Debug)]
-pub(super) struct Checkpoints {
+pub(super) struct CopyBack {
     look: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
     commands: usize,
 }
 
-impl Checkpoints {
+impl CopyBack {
     pub(super) fn start(path: &Path) -> Result<Self, OpenError> {
         let connection = Connection::open(path)?;
         // The log must be on the disk before it is copied, and the copy before the log is written over.
@@ -29,7 +29,7 @@ impl Checkpoints {
         connection.busy_timeout(BUSY)?;
         let (look, looks) = sync_channel(1);
         let thread =
-            std::thread::Builder::new().name("checkpoints".to_owned()).spawn(move || run(&connection, &looks))?;
+            std::thread::Builder::new().name("copy-back".to_owned()).spawn(move || run(&connection, &looks))?;
         Ok(Self { look: Some(look), thread: Some(thread), commands: 0 })
     }
 
@@ -46,7 +46,7 @@ impl Checkpoints {
     }
 }
 
-impl Drop for Checkpoints {
+impl Drop for CopyBack {
     fn drop(&mut self) {
         self.look = None;
         if let Some(thread) = self.thread.take() {
