@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::expand::text::base_name;
-use crate::parse::{Command, Kind, List, Node, SimpleNode};
+use crate::parse::{Command, Kind, List, Node, Part, SimpleNode};
 
 use super::words::literal;
 
@@ -29,9 +29,11 @@ const SHOW: &[&str] = &[
 const DATABASES: &[&str] =
     &["psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "cqlsh", "clickhouse-client", "cockroach", "sqlcmd"];
 
-/// Whether this command does nothing but compare the files it is given.
+/// Whether this command is handed what others print, and does nothing but compare what it is given.
 pub(super) fn compares(node: &SimpleNode<'_>) -> bool {
-    node.words.first().and_then(literal).is_some_and(|name| COMPARE.contains(&base_name(&name)))
+    let handed = |word: &Node<'_>| word.parts.iter().any(|part| matches!(part, Part::Process(_)));
+    node.words.iter().any(handed)
+        && node.words.first().and_then(literal).is_some_and(|name| COMPARE.contains(&base_name(&name)))
 }
 
 /// Whether the list is one pipeline of programs that show files.

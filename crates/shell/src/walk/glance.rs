@@ -53,7 +53,14 @@ impl Beyond<'_> {
     }
 }
 
-impl Walker<'_> {
+impl<'t> Walker<'t> {
+    /// A command as it is written; what is decoded from other text has no place of its own to be known by.
+    fn written(&self, command: &Command<'_>) -> Option<&'t str> {
+        let Base::Offset(_) = self.frame.base else { return None };
+        let span = self.at(command.span);
+        self.text.get(span.start..span.end)
+    }
+
     /// Whether nothing in here would be looked at any more.
     pub(super) fn is_dull(&mut self, item: &Item<'_>) -> bool {
         item.chain.iter().flat_map(|pipeline| &pipeline.stages).all(|stage| self.is_dull_stage(stage))
@@ -64,6 +71,7 @@ impl Walker<'_> {
             return false;
         }
         self.beyond.seen.len() >= MAX_CLOSER
+            || self.written(command).is_some_and(|text| self.beyond.seen.contains(text))
             || match &command.kind {
                 Kind::Simple(node) => !(self.beyond.tells(node, command) || node.words.iter().any(holds_commands)),
                 _ => false,
@@ -115,10 +123,7 @@ impl Walker<'_> {
                 self.glance_all(&substitution.list, heres);
             }
         }
-        // What is decoded from other text has no place of its own to be known by.
-        let Base::Offset(_) = self.frame.base else { return };
-        let span = self.at(command.span);
-        let Some(text) = self.text.get(span.start..span.end) else { return };
+        let Some(text) = self.written(command) else { return };
         if self.beyond.tells(node, command) && self.beyond.seen.insert(text) {
             let closer = std::mem::replace(&mut self.beyond.closer, true);
             self.simple(node, command, heres);
