@@ -29,7 +29,12 @@ impl LocalGate {
         let store = Store::open(store)?;
         let clock = Arc::new(SystemClock::starting_after(store.last_event_at()));
         let ledger = SqliteLedger::start(store, clock.clone())?;
-        let config = GateConfig { max_pending: u64::MAX, retention_ms: None };
+        let config = GateConfig {
+            max_pending: u64::MAX,
+            max_pending_bytes: u64::MAX,
+            max_pending_bytes_total: u64::MAX,
+            retention_ms: None,
+        };
         let gate = Gate::start(Arc::new(ledger), clock, Vec::new(), config).await?;
         let secret = gate.first_admin_key("bench").await?;
         let Caller::Admin(admin) = gate.authenticate(&secret, Door::Http)? else { bail!("no admin") };
@@ -69,6 +74,7 @@ pub fn request(lane: usize, number: u64) -> anyhow::Result<NewRequest> {
             action_type: action_type.clone(),
             title: "POST request".to_owned(),
             preview: format!("POST https://api.example.com/pay?order={lane}-{number}"),
+            options: Vec::new(),
         },
         action_type,
         words: AgentWords::default(),
@@ -79,7 +85,7 @@ pub fn request(lane: usize, number: u64) -> anyhow::Result<NewRequest> {
         default_ms: DAY_MS,
         idempotency: None,
         terminal: None,
-        take: false,
+        take: countersign_gate::Take::No,
     })
 }
 

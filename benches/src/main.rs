@@ -5,6 +5,7 @@ mod ceilings;
 mod client;
 mod echo;
 mod history;
+mod large;
 mod latency;
 mod load;
 mod local;
@@ -41,6 +42,8 @@ enum Verb {
     Memory(memory::Args),
     /// Create on an empty store against one with a long history
     History(history::Args),
+    /// What one large or hostile request costs
+    Large(large::Args),
     /// What it takes to assess a shell command, over a corpus and over lines made to be slow
     Shell(shell::Args),
     /// Running a command behind the gate, and starting the binary
@@ -62,11 +65,14 @@ fn main() -> anyhow::Result<()> {
         Verb::Load(args) => load::run(&args),
         Verb::Memory(args) => memory::run(&args),
         Verb::History(args) => history::run(&args),
+        Verb::Large(args) => large::run(&args),
         Verb::Shell(args) => shell::run(&args),
         Verb::Run(args) => run::run(&args),
         Verb::Push(args) => push::run(&args),
         Verb::Relay(args) => relay::run(&args),
-        Verb::All => ["load", "memory", "history", "shell", "run", "push", "relay"].into_iter().try_for_each(run_alone),
+        Verb::All => {
+            ["load", "memory", "history", "large", "shell", "run", "push", "relay"].into_iter().try_for_each(run_alone)
+        }
         Verb::Echo(args) => echo::run(&args),
     }
 }

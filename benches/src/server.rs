@@ -16,7 +16,7 @@ use crate::client::{Connection, Request};
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Nothing but the machine's speed limits a benchmark.
 const CONFIG: &str = "[limits]\nrequests_per_key = 1000000000\nrequests_per_address = 1000000000\n\
-                      max_pending = 100000000\n";
+                      max_pending = 100000000\nmax_pending_bytes = 100000000000\nmax_pending_bytes_total = 100000000000\n";
 
 /// A child that listens on loopback.
 #[derive(Debug)]
@@ -69,6 +69,11 @@ impl Server {
 
     pub fn resident_bytes(&self) -> anyhow::Result<u64> {
         resident_bytes(&self.child.id().to_string())
+    }
+
+    /// The most it ever had.
+    pub fn peak_bytes(&self) -> anyhow::Result<u64> {
+        Ok(status_field(&self.child.id().to_string(), "VmHWM:")? * 1024)
     }
 
     /// Of all its threads, since it was started.

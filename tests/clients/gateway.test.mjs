@@ -241,7 +241,7 @@ describe("request, event, resolve, final", () => {
 });
 
 describe("list, get, resolve", () => {
-  test("what is pending, each, and by the beginning of its id", async () => {
+  test("what is pending, each, and by its whole id alone", async () => {
     const [agent, ann] = [await connect("agent"), await connect("approver")];
     const { id } = await ask(agent, { command: "rm -rf ./listed", host: "box" }).first;
     const row = (await ann.request("exec.approval.list", {})).find((one) => one.id === id);
@@ -253,7 +253,9 @@ describe("list, get, resolve", () => {
     valid(validateApprovalGetResult, snapshot);
     assert.equal(snapshot.approval.status, "pending");
 
-    assert.deepEqual(await ann.request("exec.approval.resolve", { id: id.slice(0, 30), decision: "deny" }), { ok: true });
+    const part = ann.request("exec.approval.resolve", { id: id.slice(0, 30), decision: "deny" });
+    await assert.rejects(part, fails("INVALID_REQUEST", "APPROVAL_ID_INCOMPLETE"));
+    assert.deepEqual(await ann.request("exec.approval.resolve", { id, decision: "deny" }), { ok: true });
     assert.ok(!(await ann.request("exec.approval.list", {})).some((other) => other.id === id));
     const ended = await ann.request("approval.get", { id });
     valid(validateApprovalGetResult, { approval: inItsWords(ended.approval) });

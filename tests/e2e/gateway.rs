@@ -97,44 +97,6 @@ fn policy_denies_at_once_and_time_runs_out_exactly() {
 }
 
 #[test]
-fn ids_are_whole_or_a_beginning_or_the_callers_own_and_never_two_things() {
-    let Cast { gate, mut agent, mut ann, .. } = cast();
-    let mut other = Client::connect(&gate, &gate.key("agent", "other"));
-    let ask = |client: &mut Client, id: &str, command: &str| {
-        let asked = client.request("exec.approval.request", json!({ "id": id, "command": command, "twoPhase": true }));
-        client.answer(&asked)
-    };
-    let first = ask(&mut agent, "job-1", "make a").unwrap();
-    assert_eq!(ask(&mut agent, "job-1", "git status").unwrap_err()["message"], "approval id already pending");
-    // Another client's own name is its own affair, until somebody answers by it.
-    ask(&mut other, "job-1", "make b").unwrap();
-    let error = ann.call("exec.approval.resolve", json!({ "id": "job-1", "decision": "allow-once" })).unwrap_err();
-    assert_eq!(reason(&error), "APPROVAL_ID_AMBIGUOUS");
-    let whole = first["approvalId"].as_str().unwrap().to_owned();
-    ann.call("exec.approval.resolve", json!({ "id": whole[..20], "decision": "allow-once" })).unwrap();
-    // Also when one of the two has ended: an answer that comes late must not go to somebody else's of that name, nor
-    // to one that only begins so.
-    let late = ann.call("exec.approval.resolve", json!({ "id": "job-1", "decision": "deny" })).unwrap_err();
-    assert_eq!(reason(&late), "APPROVAL_ID_AMBIGUOUS");
-    ask(&mut other, "solo-12", "make e").unwrap();
-    let begins_so = ann.call("exec.approval.resolve", json!({ "id": "solo-1", "decision": "allow-once" })).unwrap_err();
-    assert_eq!(reason(&begins_so), "APPROVAL_NOT_FOUND");
-    // Ended: the name is free again, and the same answer again is no error.
-    ann.call("exec.approval.resolve", json!({ "id": whole, "decision": "allow-once" })).unwrap();
-    let error = ann.call("exec.approval.resolve", json!({ "id": whole, "decision": "deny" })).unwrap_err();
-    assert_eq!((&error["code"], reason(&error)), (&json!("INVALID_REQUEST"), &json!("APPROVAL_ALREADY_RESOLVED")));
-    ask(&mut agent, "job-1", "make c").unwrap();
-    for id in ["", "appr_", "appr_zz", "nothing", "appr_0000000000000000000000000000000f"] {
-        let error = ann.call("exec.approval.resolve", json!({ "id": id, "decision": "deny" })).unwrap_err();
-        assert_eq!(
-            (&error["message"], reason(&error)),
-            (&json!("unknown or expired approval id"), &json!("APPROVAL_NOT_FOUND"))
-        );
-    }
-    assert_eq!(ask(&mut agent, "appr_mine", "make d").unwrap_err()["code"], "INVALID_REQUEST");
-}
-
-#[test]
 fn what_is_pending_can_be_listed_looked_at_and_answered_in_both_shapes() {
     let Cast { gate: _gate, mut agent, mut ann, .. } = cast();
     let params = json!({

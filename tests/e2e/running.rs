@@ -11,41 +11,46 @@ use crate::support::{Events, Gate};
 
 const NOT_APPROVED: &str = "Error: Command was not approved (rejected or timed out).";
 
-struct Place {
-    gate: Gate,
-    ann: String,
-    folder: tempfile::TempDir,
+const SHELL: &str = "/bin/sh";
+
+pub struct Place {
+    pub gate: Gate,
+    pub ann: String,
+    pub folder: tempfile::TempDir,
 }
 
-fn place() -> Place {
+pub fn place() -> Place {
     let gate = Gate::start();
     let ann = gate.key("approver", "ann");
     Place { gate, ann, folder: tempfile::tempdir().unwrap() }
 }
 
 impl Place {
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = self.gate.command(&[&["run"], words].concat());
+        // A terminal sets this one for what it runs; where whoever runs the tests has none, a lasting yes that was given
+        // in a terminal rightly does not hold outside of it.
+        command.env("SHELL", SHELL);
         command.current_dir(self.folder.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
-    fn run(&self, words: &[&str]) -> Output {
+    pub fn run(&self, words: &[&str]) -> Output {
         self.command(words).output().unwrap()
     }
 
     /// Starts it and answers the id of what it asks.
-    fn asking(&self, words: &[&str]) -> (Child, String) {
+    pub fn asking(&self, words: &[&str]) -> (Child, String) {
         let mut events = Events::open(&self.gate, &self.ann, None);
         let child = self.command(words).spawn().unwrap();
         (child, next_request(&mut events))
     }
 
-    fn decide(&self, id: &str, body: &Value) -> crate::support::Answer {
+    pub fn decide(&self, id: &str, body: &Value) -> crate::support::Answer {
         self.gate.post(&self.ann, &format!("/v1/approvals/{id}/decision"), body)
     }
 
@@ -58,18 +63,18 @@ impl Place {
         self.gate.command(&["trust", self.folder.path().to_str().unwrap()]).output().unwrap()
     }
 
-    fn record(&self, id: &str) -> Value {
+    pub fn record(&self, id: &str) -> Value {
         self.gate.get(&self.ann, &format!("/v1/approvals/{id}")).expect(200)
     }
 }
 
 /// The id of what is asked next.
-fn next_request(events: &mut Events) -> String {
+pub fn next_request(events: &mut Events) -> String {
     let asked = std::iter::from_fn(|| events.next()).find(|event| event["type"] == "requested").unwrap();
     asked["approval_id"].as_str().unwrap().to_owned()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -77,8 +82,18 @@ fn last_line(output: &Output) -> Value {
     serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap()
 }
 
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap()
+pub fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or_else(|| panic!("no code: {}", told(output)))
+}
+
+fn told(output: &Output) -> String {
+    format!("{}\nstdout: {}\nstderr: {}", output.status, text(&output.stdout), text(&output.stderr))
+}
+
+/// The code, or what was printed instead.
+#[track_caller]
+fn ends(output: &Output, expected: i32, why: &str) {
+    assert_eq!(output.status.code(), Some(expected), "{why}: {}", told(output));
 }
 
 #[test]
@@ -109,7 +124,7 @@ fn a_yes_runs_it_once_and_its_end_is_on_the_record() {
         ),
         (&json!(7), &json!("out\n"), &json!("err\n"), &json!(false), &json!(false), &json!(id))
     );
-    assert_eq!(code(&output), 7);
+    ends(&output, 7, "");
     assert_eq!(place.record(&id)["run"], json!({"exit": 7}));
     let verified = place.gate.command(&["audit", "verify"]).output().unwrap();
     assert!(verified.status.success(), "{}", text(&verified.stderr));
@@ -135,7 +150,7 @@ fn a_permit_that_somebody_else_took_does_not_run() {
     assert!(text(&taken.unwrap().stdout).contains("consumed_at"));
     rustix::process::kill_process(runner, rustix::process::Signal::CONT).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!((code(&output), &last_line(&output)["cause"]), (77, &json!("permit_refused")));
+    assert_eq!((code(&output), &last_line(&output)["cause"]), (77, &json!("permit_refused")), "{}", told(&output));
     assert!(!place.path("ran").exists());
 }
 
@@ -145,10 +160,10 @@ fn a_no_and_silence_are_one_error_line_and_nothing_ran() {
     let (child, id) = place.asking(&["--json", "-c", "touch ran"]);
     place.decide(&id, &json!({"decision": "deny", "note": "not now"})).expect(200);
     let refused = child.wait_with_output().unwrap();
-    assert_eq!((code(&refused), &last_line(&refused)["error"]), (77, &json!(NOT_APPROVED)));
+    assert_eq!((code(&refused), &last_line(&refused)["error"]), (77, &json!(NOT_APPROVED)), "{}", told(&refused));
     assert_eq!((&last_line(&refused)["cause"], &last_line(&refused)["exitCode"]), (&json!("rejected"), &json!(null)));
     let silent = place.run(&["--ask-timeout", "1", "-c", "touch ran"]);
-    assert_eq!(code(&silent), 75);
+    ends(&silent, 75, "");
     assert!(text(&silent.stderr).contains(NOT_APPROVED), "{}", text(&silent.stderr));
     assert!(!place.path("ran").exists());
 }
@@ -170,7 +185,7 @@ fn what_is_no_command_or_in_no_place_is_not_asked() {
         assert_eq!(code(&output), expected, "{words:?}: {}", text(&output.stderr));
     }
     let long = "x".repeat(120 * 1024);
-    assert_eq!(code(&place.run(&["-c", &long])), 77);
+    ends(&place.run(&["-c", &long]), 77, "");
     assert_eq!(place.gate.get(&place.ann, "/v1/approvals").expect(200)["approvals"], json!([]));
 }
 
@@ -186,12 +201,17 @@ fn threat_15_a_script_edited_after_the_yes_does_not_run() {
         (child.wait_with_output().unwrap(), id)
     };
     let (output, id) = run(&|| std::fs::write(&script, "#!/bin/sh\ntouch ran; touch more\n").unwrap());
-    assert_eq!((code(&output), &last_line(&output)["cause"]), (77, &json!("changed_since_approval")));
+    assert_eq!(
+        (code(&output), &last_line(&output)["cause"]),
+        (77, &json!("changed_since_approval")),
+        "{}",
+        told(&output)
+    );
     assert!(last_line(&output)["error"].as_str().unwrap().contains("deploy.sh"));
     assert!(place.record(&id)["run"]["changed"][0].as_str().unwrap().contains("deploy.sh"));
     assert!(!place.path("ran").exists() && !place.path("more").exists());
     let (output, _) = run(&|| ());
-    assert_eq!(code(&output), 0, "{}", text(&output.stdout));
+    ends(&output, 0, "");
     assert!(place.path("ran").exists());
 }
 
@@ -200,7 +220,7 @@ fn an_override_runs_in_place_of_what_was_asked() {
     let place = place();
     let (child, id) = place.asking(&["-c", "touch asked"]);
     place.decide(&id, &json!({"decision": "allow-once", "override": "touch changed"})).expect(200);
-    assert_eq!(code(&child.wait_with_output().unwrap()), 0);
+    ends(&child.wait_with_output().unwrap(), 0, "");
     assert!(place.path("changed").exists() && !place.path("asked").exists());
 }
 
@@ -209,20 +229,20 @@ fn a_workspaces_file_counts_as_far_as_it_is_trusted() {
     let place = place();
     let off = r#"{"requireCommandConfirmation": false, "commandBlacklist": ["touch forbidden"]}"#;
     place.terminal_file(off);
-    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch a"])), 75, "an untrusted file turns nothing off");
+    ends(&place.run(&["--ask-timeout", "1", "-c", "touch a"]), 75, "an untrusted file turns nothing off");
     assert!(place.trust().status.success());
-    assert_eq!(code(&place.run(&["-c", "touch a"])), 0);
+    ends(&place.run(&["-c", "touch a"]), 0, "");
     let black = place.run(&["--json", "-c", "true && touch forbidden"]);
-    assert_eq!((code(&black), &last_line(&black)["cause"]), (77, &json!("blacklisted")));
+    assert_eq!((code(&black), &last_line(&black)["cause"]), (77, &json!("blacklisted")), "{}", told(&black));
     place.terminal_file(&off.replace("false", "false "));
-    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch b"])), 75, "other bytes are another file");
+    ends(&place.run(&["--ask-timeout", "1", "-c", "touch b"]), 75, "other bytes are another file");
     place.terminal_file(r#"{"commandWhitelist": ["touch"]}"#);
-    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch b"])), 75);
+    ends(&place.run(&["--ask-timeout", "1", "-c", "touch b"]), 75, "");
     assert!(place.trust().status.success());
-    assert_eq!(code(&place.run(&["-c", "touch b"])), 0);
+    ends(&place.run(&["-c", "touch b"]), 0, "");
     let untrust = place.gate.command(&["untrust", place.folder.path().to_str().unwrap()]).output().unwrap();
     assert!(untrust.status.success(), "{}", text(&untrust.stderr));
-    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch c"])), 75);
+    ends(&place.run(&["--ask-timeout", "1", "-c", "touch c"]), 75, "");
     assert!(place.path("a").exists() && place.path("b").exists() && !place.path("c").exists());
 }
 
@@ -237,11 +257,11 @@ fn a_broken_file_is_told_with_its_line_and_cannot_be_trusted() {
     for broken in ["{\"commandWhitelist\":[\"touch\"],", "\u{0}", ""] {
         place.terminal_file(broken);
         assert!(!place.trust().status.success(), "{broken:?}");
-        assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch x"])), 75);
+        ends(&place.run(&["--ask-timeout", "1", "-c", "touch x"]), 75, "");
     }
     place.terminal_file(&format!("{{\"commandWhitelist\":[\"touch\"]}}{}", " ".repeat(10 * 1024 * 1024)));
     assert!(!place.trust().status.success());
-    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch x"])), 75);
+    ends(&place.run(&["--ask-timeout", "1", "-c", "touch x"]), 75, "");
     assert!(!place.path("x").exists());
 }
 
@@ -253,7 +273,7 @@ fn remembering_writes_the_file_and_trusts_it_and_two_at_once_lose_nothing() {
     let (child, id) = place.asking(&["--", "touch", "a"]);
     place.decide(&id, &remember).expect_error(422, "grant_refused");
     place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
-    assert_eq!(code(&child.wait_with_output().unwrap()), 0);
+    ends(&child.wait_with_output().unwrap(), 0, "");
     assert!(place.trust().status.success());
     let (first, first_id) = place.asking(&["--", "touch", "b"]);
     let (second, second_id) = place.asking(&["--", "touch", "c"]);
@@ -262,14 +282,14 @@ fn remembering_writes_the_file_and_trusts_it_and_two_at_once_lose_nothing() {
     }
     for child in [first, second] {
         let output = child.wait_with_output().unwrap();
-        assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+        ends(&output, 0, "");
     }
     let file: Value = serde_json::from_slice(&std::fs::read(place.path(".agents/terminal.json")).unwrap()).unwrap();
     assert_eq!(file, json!({"commandBlacklist": ["rm"], "commandWhitelist": ["touch b", "touch c"]}));
     for word in ["b", "c"] {
-        assert_eq!(code(&place.run(&["--", "touch", word])), 0, "remembered, and the file is trusted as it is now");
+        ends(&place.run(&["--", "touch", word]), 0, "remembered, and the file is trusted as it is now");
     }
-    assert_eq!(code(&place.run(&["--ask-timeout", "1", "--", "touch", "d"])), 75);
+    ends(&place.run(&["--ask-timeout", "1", "--", "touch", "d"]), 75, "");
     // A link that an agent planted is not written through.
     let victim = place.path("victim");
     std::fs::write(&victim, "mine").unwrap();
@@ -287,8 +307,8 @@ fn remembering_writes_the_file_and_trusts_it_and_two_at_once_lose_nothing() {
     let (child, id) = place.asking(&["--", "touch", "e"]);
     let decided = place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
     assert_eq!(decided["decision"]["remembered"], json!(["touch e"]));
-    assert_eq!(code(&child.wait_with_output().unwrap()), 0);
-    assert_eq!(code(&place.run(&["--", "touch", "e"])), 0);
+    ends(&child.wait_with_output().unwrap(), 0, "");
+    ends(&place.run(&["--", "touch", "e"]), 0, "");
 }
 
 #[test]
@@ -307,7 +327,7 @@ fn a_running_command_is_stopped_from_elsewhere_with_all_it_started() {
     let stop = place.gate.command(&["stop", &child.1]).output().unwrap();
     assert!(stop.status.success(), "{}", text(&stop.stderr));
     let output = child.0.wait_with_output().unwrap();
-    assert_eq!(code(&output), 137, "{}", text(&output.stderr));
+    ends(&output, 137, "");
     assert!(!Path::new(&format!("/proc/{}", first.trim())).exists(), "what it started is gone too");
     assert_eq!(place.record(&child.1)["run"], json!({"signal": 9, "stopped": true}));
     let verified = place.gate.command(&["audit", "verify"]).output().unwrap();
@@ -332,7 +352,7 @@ fn what_a_captured_command_prints_is_followed_from_elsewhere_until_its_end() {
     std::io::BufRead::read_line(&mut heard, &mut first).unwrap();
     assert_eq!(first, "one\n");
     std::fs::write(&fifo, "go\n").unwrap();
-    assert_eq!(code(&child.wait_with_output().unwrap()), 3);
+    ends(&child.wait_with_output().unwrap(), 3, "");
     let mut rest = String::new();
     std::io::Read::read_to_string(&mut heard, &mut rest).unwrap();
     assert!(rest.contains("\\u{1b}[2J") && rest.ends_with("two\n"), "{rest:?}");
@@ -346,7 +366,7 @@ fn a_file_of_another_user_says_nothing() {
     place.terminal_file(r#"{"requireCommandConfirmation": false}"#);
     assert!(place.trust().status.success());
     std::os::unix::fs::chown(place.path(".agents/terminal.json"), Some(65534), None).unwrap();
-    assert_eq!(code(&place.run(&["--ask-timeout", "1", "-c", "touch x"])), 75);
+    ends(&place.run(&["--ask-timeout", "1", "-c", "touch x"]), 75, "");
     assert!(!place.trust().status.success());
 }
 
@@ -356,7 +376,7 @@ fn a_gate_that_goes_away_means_nothing_ran() {
     let (child, _) = place.asking(&["--ask-timeout", "2", "-c", "touch ran"]);
     place.gate.kill();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(code(&output), 69, "{}", text(&output.stderr));
+    ends(&output, 69, "");
     assert!(!place.path("ran").exists());
 }
 
@@ -367,41 +387,49 @@ fn a_gate_that_comes_back_is_asked_on() {
     place.gate.restart();
     place.decide(&id, &json!({"decision": "allow-once"})).expect(200);
     let output = child.wait_with_output().unwrap();
-    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    ends(&output, 0, "");
     assert!(place.path("ran").exists());
 }
 
 /// Runs the words in a terminal of its own and answers what types keys there and what is on its screen.
-struct Terminal {
+pub struct Terminal {
     socket: String,
 }
 
 impl Terminal {
-    fn start(place: &Place, words: &str) -> Self {
+    pub fn start(place: &Place, words: &str) -> Self {
+        let data = place.gate.data.display();
+        Self::line(
+            place,
+            &format!("COUNTERSIGN_DATA={data} {} run {words}; echo code $?; sleep 600", crate::support::BINARY),
+        )
+    }
+
+    pub fn line(place: &Place, line: &str) -> Self {
         // One a terminal: a server that is being killed still answers on its socket for a while.
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = place.folder.path().file_name().unwrap().to_string_lossy();
         let socket = format!("countersign-{}-{number}-{folder}", std::process::id());
         let terminal = Self { socket };
-        let data = place.gate.data.display();
-        let line = format!("COUNTERSIGN_DATA={data} {} run {words}; echo code $?; sleep 600", crate::support::BINARY);
         let folder = place.folder.path().to_str().unwrap();
-        terminal.tmux(&["new-session", "-d", "-x", "120", "-y", "40", "-c", folder, &line]);
+        terminal.tmux(&["new-session", "-d", "-x", "120", "-y", "40", "-c", folder, line]);
         terminal
     }
 
-    fn tmux(&self, words: &[&str]) -> String {
-        let output = Command::new("tmux").args(["-L", &self.socket, "-f", "/dev/null"]).args(words).output().unwrap();
+    pub fn tmux(&self, words: &[&str]) -> String {
+        let mut tmux = Command::new("tmux");
+        tmux.env("SHELL", SHELL).args(["-L", &self.socket, "-f", "/dev/null"]).args(words);
+        let output = tmux.output().unwrap();
         text(&output.stdout)
     }
 
-    fn keys(&self, keys: &[&str]) {
+    pub fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
     /// Waits until this is on the screen.
-    fn shows(&self, wanted: &str) -> String {
+    pub fn shows(&self, wanted: &str) -> String {
         loop {
             let screen = self.tmux(&["capture-pane", "-p"]);
             if screen.contains(wanted) {
@@ -449,13 +477,16 @@ fn always_shows_its_entry_first_and_an_edit_runs_instead() {
     terminal.shows("type yes for that");
     terminal.keys(&["yes", "Enter"]);
     terminal.shows("code 0");
-    assert_eq!(code(&place.run(&["--", "touch", "x"])), 0, "covered from now on");
+    ends(&place.run(&["--", "touch", "x"]), 0, "covered from now on");
     drop(terminal);
     let terminal = Terminal::start(&place, "-c 'touch one'");
     terminal.shows("[a] allow once");
     terminal.keys(&["e"]);
     terminal.shows("run this instead");
     terminal.keys(&["BSpace", "BSpace", "BSpace", "two", "Enter"]);
+    let screen = terminal.shows("type yes to run the changed line");
+    assert!(screen.contains("- touch one") && screen.contains("+ touch two"), "{screen}");
+    terminal.keys(&["yes", "Enter"]);
     terminal.shows("code 0");
     assert!(place.path("two").exists() && !place.path("one").exists());
 }

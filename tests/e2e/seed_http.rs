@@ -129,13 +129,15 @@ fn the_seeds_examples_are_answered_as_it_shows() {
         "preview": "rm -rf ./build && npm run build", "channel": "telegram",
         "target": {"tg_chat_id": "123456789"}, "expires_in_sec": 600
     });
-    cast.gate.post(&cast.agent, "/v1/approvals", &telegram).expect_error(422, "channel_not_configured");
+    let asked = cast.gate.post(&cast.agent, "/v1/approvals", &telegram).expect(200);
+    assert_eq!((&asked["status"], &asked["delivery"]), (&json!("pending"), &json!({"telegram": "not_configured"})));
     let email = json!({
         "session_id": "sess_123", "action_type": "http_request", "title": "POST request",
         "preview": "POST https://api.example.com/pay ...", "channel": "email",
         "target": {"email_to": "you@domain.com"}, "expires_in_sec": 600
     });
-    cast.gate.post(&cast.agent, "/v1/approvals", &email).expect_error(422, "channel_not_configured");
+    let asked = cast.gate.post(&cast.agent, "/v1/approvals", &email).expect(200);
+    assert_eq!((&asked["status"], &asked["delivery"]), (&json!("pending"), &json!({"email": "not_configured"})));
     let mut web = telegram;
     web["channel"] = json!("any");
     cast.gate.post(&cast.agent, "/v1/approvals", &web).expect_error(422, "unknown_target");

@@ -167,6 +167,7 @@ pub fn lines() -> Vec<(String, String)> {
         }
     }
     all.extend(numbered());
+    all.extend(unfolding());
     all.extend(long_words());
     all.retain(|(_, line)| line.len() <= MAX_TEXT);
     all
@@ -222,6 +223,33 @@ fn numbered() -> Vec<(String, String)> {
             format!("{}{}", count(half, |n| format!("echo '/bin/sh'>f{n};")), count(half, |n| format!("b{n} c;")))
         }),
     ]
+}
+
+/// Each says little and stands for much.
+fn unfolding() -> Vec<(String, String)> {
+    let doubling = [
+        ("a value", "a=xxxxxxxx;", "a=$a$a;", "rm $a $a $a"),
+        ("an appended value", "a=xxxxxxxx;", "a+=$a;", "rm $a $a $a"),
+        ("an exported value", "a=xxxxxxxx;", "export a=$a$a;", "rm $a $a $a"),
+        ("the parameters", "set -- a b;", "set -- $@ $@;", "rm $@"),
+        ("an array", "a=(x y);", "a=(\"${a[@]}\" \"${a[@]}\");", "rm ${a[@]}"),
+        ("a loop's words", "a='x y';", "for i in $a $a; do a=$a\\ $i; done;", "rm $a"),
+        ("a replacement", "a=xxxxxxxx;", "a=${a//x/$a};", "rm $a"),
+        ("what may have run", "a=xxxxxxxx;", "ls && a=$a$a;", "rm $a"),
+        ("code", "a='ls;';", "eval a=\\'$a$a\\';", "eval \"$a\""),
+        ("names that hold names", "a='b b b b b b b b';b='c c c c c c c c';c='a a a a a a a a';", "((a));", "ls"),
+    ];
+    let mut all = Vec::new();
+    for (name, first, again, last) in doubling {
+        for times in [16, 40, (MAX_TEXT - 128) / again.len()] {
+            all.push((format!("{name} doubled {times} times"), format!("{first}{}{last}", again.repeat(times))));
+        }
+    }
+    let long = "/x".repeat(2000);
+    all.push(("a long path in many commands".to_owned(), format!("a={long};{}", "rm -rf $a $a;".repeat(800))));
+    all.push(("a long value looked at".to_owned(), format!("a={long};{}", "${a:+b} ${a#y};".repeat(700))));
+    all.push(("braces before a long word".to_owned(), format!("echo {}{}", "{a,b}".repeat(8), "x".repeat(12_000))));
+    all
 }
 
 fn long_words() -> Vec<(String, String)> {

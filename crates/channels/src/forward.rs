@@ -168,8 +168,9 @@ impl There<'_> {
         let mut before = None;
         loop {
             let page = self.forward.handle.pending(before, PENDING_PAGE).await?;
-            for (_, approval) in &page {
-                self.ask_about(approval);
+            for (_, summary) in &page {
+                // Read whole: what is forwarded is the action itself, not what a list shows of it.
+                self.ask(summary.id).await?;
             }
             before = page.last().map(|(position, _)| *position);
             if page.len() < PENDING_PAGE {

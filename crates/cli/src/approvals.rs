@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::client::{self, Request, encode};
 use crate::exit::Usage;
 use crate::locate::Caller;
+use crate::output;
 use crate::record::{Offer, Record};
 
 /// The most a page holds.
@@ -16,6 +17,8 @@ const PAGE: usize = 200;
 const SEARCHED: usize = 5_000;
 const PREFIX: &str = "appr_";
 const DIGITS: usize = 32;
+/// As many digits nobody hits by asking often.
+const SURE_DIGITS: usize = 8;
 
 #[derive(Debug, Deserialize)]
 struct Page {
@@ -92,10 +95,18 @@ pub fn resolve(caller: &Caller, typed: &str) -> anyhow::Result<String> {
     if prefix.len() == PREFIX.len() + DIGITS {
         return Ok(prefix);
     }
-    for (status, limit) in [(Some("pending"), usize::MAX), (None, SEARCHED)] {
-        if let Some(id) = choose(&prefix, &list(caller, status, limit)?.records()?)? {
-            return Ok(id);
-        }
+    let mut records = list(caller, Some("pending"), usize::MAX)?.records()?;
+    // Few digits can be hit by asking often enough: what has just ended counts too, so that a beginning which was shown
+    // for it is not taken for another's.
+    let few = prefix.len() < PREFIX.len() + SURE_DIGITS;
+    if few || !records.iter().any(|record| record.approval_id.starts_with(&prefix)) {
+        let older = list(caller, None, SEARCHED)?.records()?;
+        records.extend(older.into_iter().filter(|record| record.status != "pending"));
+    }
+    if let Some(record) = choose(&prefix, &records)? {
+        let (id, shown) = (record.approval_id.clone(), escape_line(&record.approval_id));
+        output::note(&format!("`{}` is {shown}: {}", escape_line(typed), record.headline()));
+        return Ok(id);
     }
     bail!("no approval begins with `{prefix}`; see `countersign pending` or `countersign history`")
 }
@@ -114,11 +125,11 @@ fn normal(typed: &str) -> anyhow::Result<String> {
     Ok(format!("{PREFIX}{digits}"))
 }
 
-fn choose(prefix: &str, records: &[Record]) -> anyhow::Result<Option<String>> {
+fn choose<'r>(prefix: &str, records: &'r [Record]) -> anyhow::Result<Option<&'r Record>> {
     let matching: Vec<&Record> = records.iter().filter(|record| record.approval_id.starts_with(prefix)).collect();
     match matching.as_slice() {
         [] => Ok(None),
-        [one] => Ok(Some(one.approval_id.clone())),
+        [one] => Ok(Some(one)),
         several => {
             let mut text = format!("`{prefix}` could be any of {}; type more of it:", several.len());
             for record in several.iter().take(10) {
@@ -154,9 +165,10 @@ mod tests {
     #[test]
     fn a_beginning_must_mean_one() {
         let records: Vec<Record> = [id("12ab"), id("12ac"), id("99")].iter().map(|id| record(id)).collect();
-        assert_eq!(choose("appr_12ab", &records).unwrap(), Some(id("12ab")));
-        assert_eq!(choose("appr_9", &records).unwrap(), Some(id("99")));
-        assert_eq!(choose("appr_7", &records).unwrap(), None);
+        let chosen = |prefix| choose(prefix, &records).unwrap().map(|record| record.approval_id.clone());
+        assert_eq!(chosen("appr_12ab"), Some(id("12ab")));
+        assert_eq!(chosen("appr_9"), Some(id("99")));
+        assert_eq!(chosen("appr_7"), None);
         let error = choose("appr_12a", &records).unwrap_err().to_string();
         assert!(error.contains(&id("12ab")) && error.contains(&id("12ac")) && !error.contains(&id("99")), "{error}");
     }

@@ -1,7 +1,6 @@
 //! Puts a question to the gate and waits for its answer, for `ask` and `run`. Whatever goes wrong, it is not a yes.
 
 use std::hash::{BuildHasher, RandomState};
-use std::os::unix::process::parent_id;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -16,6 +15,7 @@ use crate::client::{self, Request, encode};
 use crate::exit::Usage;
 use crate::locate::Caller;
 use crate::record::Decision;
+use crate::session::Session;
 use crate::{interrupt, output, when};
 
 /// How long the gate may hold one request for the state.
@@ -64,11 +64,6 @@ pub struct Problem {
     pub message: String,
 }
 
-/// The agent's run: as given, else this shell's.
-pub fn session(given: Option<String>) -> String {
-    given.filter(|id| !id.is_empty()).unwrap_or_else(|| format!("cli-{}", parent_id()))
-}
-
 /// One name for this question, so that putting it again after a broken connection is still one question.
 pub fn idempotency_key() -> String {
     format!("ask-{}-{:016x}", std::process::id(), RandomState::new().hash_one(when::now()))
@@ -88,13 +83,17 @@ pub fn working_directory(given: Option<&str>) -> anyhow::Result<String> {
 pub fn create(caller: &Caller, body: &Value) -> anyhow::Result<Value> {
     let started = Instant::now();
     let mut reached = false;
+    let mut tries = 0;
     loop {
         let error = match caller.send(Request::post("/v1/approvals", body.clone())) {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
         reached |= !matches!(error, client::Error::Unreachable { .. });
-        if !reached || !error.may_pass() || started.elapsed() > CREATE_PATIENCE {
+        tries += 1;
+        // A gate that let the first try run out of time is asked once more: by its name it is still one question.
+        let over = started.elapsed() > CREATE_PATIENCE && tries > 1;
+        if !reached || !error.may_pass() || over {
             return Err(error.into());
         }
         pause(&error);
@@ -139,7 +138,7 @@ pub fn deadline(timeout: Option<u64>, view: &View) -> anyhow::Result<Instant> {
     Ok(Instant::now() + Duration::from_secs(secs))
 }
 
-pub fn cancel_on_signal(caller: &Arc<Caller>, id: &str) -> anyhow::Result<Arc<AtomicBool>> {
+pub fn cancel_on_signal(caller: &Arc<Caller>, id: &str, session: Session) -> anyhow::Result<Arc<AtomicBool>> {
     let (caller, id) = (Arc::clone(caller), id.to_owned());
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
@@ -150,6 +149,7 @@ pub fn cancel_on_signal(caller: &Arc<Caller>, id: &str) -> anyhow::Result<Arc<At
             Ok(_) => output::note("cancelled; nothing was allowed"),
             Err(error) => output::note(&format!("not cancelled: {error}")),
         }
+        session.on_signal(code, &caller);
         std::process::exit(i32::from(code));
     })?;
     Ok(interrupted)
@@ -177,13 +177,14 @@ pub fn read(answer: &Value, id: Option<&str>) -> Result<View, client::Error> {
     Ok(view)
 }
 
-/// The answer in words that leave an agent no wrong conclusion.
-pub fn verdict(view: &View) -> String {
+/// The answer in words that leave an agent no wrong conclusion. `changed_words`: what becomes of it
+/// where a person changed it.
+pub fn verdict(view: &View, changed_words: &str) -> String {
     let by = view.decision.as_ref().and_then(|decision| decision.by.as_deref()).map(escape_line);
     let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
     let changed = view.decision.as_ref().is_some_and(|decision| decision.replacement.is_some());
     match (view.status.as_str(), view.reason.as_deref()) {
-        ("approved", _) if changed => format!("allowed{by}, changed: do what stdout says instead, once"),
+        ("approved", _) if changed => format!("allowed{by}, changed: {changed_words}"),
         ("approved", _) => format!("allowed{by}"),
         ("denied", Some("no_channel")) => {
             "no answer came: nobody could be reached. Silence is not consent: do not do it, and do not try another way"
@@ -244,7 +245,7 @@ mod tests {
     #[test]
     fn threat_78_silence_is_told_apart_from_a_no() {
         let words = |status: &str, reason: &str| {
-            verdict(&view(json!({"approval_id": "appr_1", "status": status, "reason": reason})).unwrap())
+            verdict(&view(json!({"approval_id": "appr_1", "status": status, "reason": reason})).unwrap(), "")
         };
         for silence in [words("expired", "expired"), words("denied", "no_channel")] {
             for part in ["no answer came", "Silence is not consent", "do not try another way"] {

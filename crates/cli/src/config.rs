@@ -56,6 +56,10 @@ struct WitnessSection {
 #[serde(default, deny_unknown_fields)]
 struct Shell {
     rules: Vec<PathBuf>,
+    /// Folders where work is kept, beside the usual ones.
+    roots: Vec<PathBuf>,
+    /// Action types that mean a command here, beside the built-in ones.
+    action_types: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -75,6 +79,8 @@ struct Limits {
     requests_per_key: Option<u32>,
     requests_per_address: Option<u32>,
     max_pending: Option<u64>,
+    max_pending_bytes: Option<u64>,
+    max_pending_bytes_total: Option<u64>,
     max_connections: Option<usize>,
     max_wait_sec: Option<u64>,
     header_timeout_ms: Option<u64>,
@@ -111,6 +117,10 @@ pub struct Config {
     pub gate: GateConfig,
     /// Files of the user's own rules for commands.
     pub rules: Vec<PathBuf>,
+    /// Folders where work is kept on this machine, absolute.
+    pub roots: Vec<String>,
+    /// Action types that mean a command, beside the built-in ones.
+    pub action_types: Vec<String>,
     pub forward: Option<Upstream>,
     pub witness: Option<PathBuf>,
 }
@@ -158,6 +168,11 @@ impl Config {
         }
         let gate = GateConfig {
             max_pending: file.limits.max_pending.unwrap_or(GateConfig::default().max_pending),
+            max_pending_bytes: file.limits.max_pending_bytes.unwrap_or(GateConfig::default().max_pending_bytes),
+            max_pending_bytes_total: file
+                .limits
+                .max_pending_bytes_total
+                .unwrap_or(GateConfig::default().max_pending_bytes_total),
             retention_ms: args.retention_days.or(file.retention.days).map(|days| days.saturating_mul(DAY_MS)),
         };
         // As written in the file: from the file's own folder.
@@ -165,7 +180,9 @@ impl Config {
         let rules = file.shell.rules.iter().map(|rules| beside.join(rules)).collect();
         let forward = file.forward.map(|section| section.upstream(beside)).transpose()?;
         let witness = args.witness.clone().or(file.witness.file.map(|file| beside.join(file)));
-        Ok(Self { listen, tls, http, gate, rules, forward, witness })
+        let roots = file.shell.roots.iter().map(|root| work_root(root)).collect::<anyhow::Result<_>>()?;
+        let action_types = file.shell.action_types;
+        Ok(Self { listen, tls, http, gate, rules, roots, action_types, forward, witness })
     }
 }
 
@@ -198,6 +215,12 @@ fn read(path: &Path) -> anyhow::Result<File> {
 }
 
 /// Beyond loopback only with TLS, or when the operator says that something else takes care of it.
+fn work_root(root: &Path) -> anyhow::Result<String> {
+    let text = root.to_str().filter(|_| root.is_absolute());
+    text.map(str::to_owned)
+        .ok_or_else(|| anyhow!("`{}` in `[shell] roots` is not absolute; write it from `/`", root.display()))
+}
+
 fn may_listen(address: IpAddr, tls: bool, insecure: bool) -> bool {
     address.is_loopback() || tls || insecure
 }

@@ -15,6 +15,9 @@ pub const DENIED: u8 = 77;
 /// There is no such program, as a shell says it.
 pub const NOT_FOUND: u8 = 127;
 
+/// By Ctrl-C, as by the signal: nothing was decided.
+pub const INTERRUPTED: u8 = 130;
+
 /// The command line itself is wrong, in a way that only the verb can see.
 #[derive(Debug)]
 pub struct Usage(pub String);

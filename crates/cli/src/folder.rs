@@ -35,6 +35,10 @@ impl Folder {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub fn database(&self) -> PathBuf {
         self.path.join("countersign.db")
     }

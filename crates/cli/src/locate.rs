@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
+use countersign_model::sha256;
 use serde::de::DeserializeOwned;
 
 use crate::client::{self, Events, Gate, Key, Place, Request};
@@ -80,6 +81,12 @@ impl Locator {
     /// More certificates to trust, if some are named.
     pub fn ca(&self) -> Option<&Path> {
         self.ca.as_deref()
+    }
+
+    /// Which gate and whose key this is, as text that says neither.
+    pub fn fingerprint(&self) -> String {
+        let key = self.key.as_ref().map(|key| key.to_string_lossy().into_owned()).unwrap_or_default();
+        sha256(format!("{}\n{key}", self.place).as_bytes()).to_hex().chars().take(16).collect()
     }
 
     /// As the agent: the key from the environment, or none on this machine's own gate.

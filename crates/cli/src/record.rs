@@ -3,11 +3,14 @@
 //! Texts inside `showing` are safe to print. Every other text is somebody's own words and goes through
 //! `escape_line` first.
 
-use countersign_model::{RunEnd, escape_line};
+use countersign_model::{DEFAULT_ENTRY_GRANT_MS, RunEnd, escape_line};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::client;
+use crate::{client, when};
+
+/// How long "always" holds.
+const MONTH_SECS: i64 = (DEFAULT_ENTRY_GRANT_MS / 1000) as i64;
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Record {
@@ -39,6 +42,17 @@ pub struct Record {
     pub offer: Option<Offer>,
     #[serde(default)]
     pub run: Option<RunEnd>,
+    /// The ways to allow it, the narrowest first.
+    #[serde(default)]
+    pub answers: Vec<AnswerWords>,
+    /// What it can be answered with.
+    #[serde(default)]
+    pub options: Vec<String>,
+    #[serde(default)]
+    pub terminal: Option<Terminal>,
+    /// What is typed to allow something dangerous.
+    #[serde(default)]
+    pub number: Option<String>,
     pub showing: Showing,
 }
 
@@ -72,6 +86,9 @@ pub struct Offer {
     pub entries: Vec<String>,
     #[serde(default)]
     pub refused: Option<String>,
+    /// Where the entries would hold, in words.
+    #[serde(default)]
+    pub holds: Option<String>,
     /// Of the last commands: how many were looked at, how many it would have let through, and some of those.
     #[serde(default)]
     pub looked_at: usize,
@@ -89,7 +106,14 @@ impl Offer {
             return Err(format!("“always” is not offered: {why}"));
         }
         let quoted = |texts: &[String]| texts.iter().map(|text| format!("`{}`", escape_line(text))).collect::<Vec<_>>();
-        let mut line = format!("“always” would allow {} from now on", quoted(&self.entries).join(" and "));
+        let mut line = format!(
+            "“always” is for 30 days, until {} if it is said now; it would allow {} from now on",
+            when::day(when::now() + MONTH_SECS),
+            quoted(&self.entries).join(" and ")
+        );
+        if let Some(holds) = &self.holds {
+            line.push_str(&format!(", {}", escape_line(holds)));
+        }
         if self.looked_at > 0 {
             line.push_str(&format!(
                 "; of the last {} commands it would have let through {}",
@@ -101,6 +125,33 @@ impl Offer {
         }
         Ok(line)
     }
+}
+
+/// One way to allow it, and what it would stand for.
+#[derive(Clone, Debug, Deserialize)]
+pub struct AnswerWords {
+    #[serde(default)]
+    pub decision: Option<String>,
+    #[serde(default)]
+    pub code: Option<String>,
+    pub words: String,
+}
+
+/// A yes for longer than this once, as it is offered at a terminal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Longer {
+    /// What is typed for it.
+    pub key: String,
+    pub words: String,
+    pub body: Value,
+}
+
+/// The workspace that a command was asked from.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Terminal {
+    /// Whether its whitelist can be added to.
+    #[serde(default)]
+    pub may_remember: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -163,6 +214,41 @@ impl Record {
         self.status == "pending"
     }
 
+    /// Whether a yes needs the number too. A risk that is not known here is no small one.
+    pub fn is_dangerous(&self) -> bool {
+        !matches!(self.risk.as_deref(), None | Some("safe" | "needs-review"))
+    }
+
+    /// Whether it is answered in words: a question, or an action with options.
+    pub fn is_question(&self) -> bool {
+        self.action_type == "question" || !self.options.is_empty()
+    }
+
+    /// Whether a yes could put it on its workspace's whitelist.
+    pub fn can_be_remembered(&self) -> bool {
+        let entries = self.offer.as_ref().is_some_and(|offer| !offer.entries.is_empty());
+        entries && self.terminal.as_ref().is_some_and(|terminal| terminal.may_remember)
+    }
+
+    /// What it may be allowed for besides this once, the narrowest first.
+    pub fn longer(&self) -> Vec<Longer> {
+        let offered = self.answers.iter().filter_map(|answer| {
+            let (key, body) = match (answer.decision.as_deref(), answer.code.as_deref()) {
+                (Some("allow-session"), None) => ("s", json!({"decision": "allow-session"})),
+                (Some("allow-always"), None) => ("A", json!({"decision": "allow-always"})),
+                (None, Some(code @ ("2" | "6"))) => (code, json!({"code": code})),
+                _ => return None,
+            };
+            Some(Longer { key: key.to_owned(), words: escape_line(&answer.words), body })
+        });
+        offered.collect()
+    }
+
+    /// What the answer with this body would stand for.
+    pub fn words_of(&self, body: &Value) -> Option<String> {
+        self.longer().into_iter().find(|longer| longer.body == *body).map(|longer| longer.words)
+    }
+
     /// The headline in one line.
     pub fn headline(&self) -> String {
         self.showing.headline.replace('\n', " / ")
@@ -204,7 +290,6 @@ pub fn short_id(id: &str) -> String {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use serde_json::json;
 
     /// A pending record as the door would send it.
     pub fn sample(id: &str) -> Value {

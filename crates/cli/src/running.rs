@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use countersign_model::{Action, COMMAND_SECS, Exec, escape_line};
+use countersign_model::{Action, COMMAND_SECS, Exec, escape_line, mask};
 use countersign_runner::{Change, Exit, Inherited, Outcome, Spec, StartError, Stdio, Stopper, What, bind, start};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::asking::{View, deadline, malformed, read, verdict, wait};
 use crate::client::{Request, encode};
 use crate::locate::{Caller, Locator};
+use crate::session::Session;
 use crate::uploading::Upload;
 use crate::workspace::{Workspace, write_trusted};
 use crate::{exit, interrupt, output, prompt};
@@ -31,6 +32,7 @@ pub struct Run<'r> {
     /// How a person at this terminal would reach the gate.
     pub person: &'r Locator,
     pub exec: &'r Exec,
+    pub session: Session,
     /// Of the action that was sent: the gate must have stored just that.
     pub digest: String,
     pub inherited: &'r Inherited,
@@ -42,7 +44,11 @@ pub struct Run<'r> {
 
 /// What a signal has to end, as things stand.
 enum Stage {
-    Asking { id: String },
+    Asking {
+        id: String,
+    },
+    /// A signal came first: nothing is started any more, and the process is about to end.
+    Interrupted,
     Running(Stopper),
     Over,
 }
@@ -56,7 +62,11 @@ impl Run<'_> {
         // Taken with the answer to our own question; whoever takes it later takes it from us.
         let taken = view.status == "approved" && view.consumed_at.is_some();
         if view.status == "pending" {
-            view = self.answered(view)?;
+            let waited = self.answered(view);
+            // The cancelling ends the wait too; how it ended is the signal's to say.
+            drop(park_if_interrupted(&stage));
+            view = waited?;
+            self.tell(&view);
         }
         if view.status != "approved" {
             *stage.lock() = Stage::Over;
@@ -68,11 +78,14 @@ impl Run<'_> {
         }
         self.remember(&view);
         let stdio = if self.capture { Stdio::Capture } else { Stdio::Inherit };
+        // Held while it starts: a signal finds either nothing started, or something to end.
+        let mut started = park_if_interrupted(&stage);
         let mut running = match start(&exec, self.inherited, stdio) {
             Ok(running) => running,
             Err(error) => return Ok(self.not_started(&id, &error)),
         };
-        *stage.lock() = Stage::Running(running.stopper());
+        *started = Stage::Running(running.stopper());
+        drop(started);
         // Most commands are over before anybody could want to end them.
         running.if_it_lasts(LISTEN_AFTER, self.stop_when_asked(&id, running.stopper()));
         let mut upload = self.capture.then(|| Upload::start(Arc::clone(&self.caller), &id));
@@ -104,7 +117,7 @@ impl Run<'_> {
         let id = view.approval_id.clone();
         let until = deadline(self.ask_timeout, &view)?;
         let over = Arc::new(AtomicBool::new(false));
-        let asked = prompt::at_terminal(self.person, &id, &self.exec.command, &over);
+        let asked = prompt::at_terminal(self.person, &id, self.exec, &over);
         if asked.is_none() {
             output::note(&format!(
                 "waiting for an answer: {id}\nanswer with `countersign approve {id}` in another terminal, or in `countersign watch`"
@@ -115,12 +128,16 @@ impl Run<'_> {
         if let Some(asked) = asked {
             let _ = asked.join();
         }
-        let (_, view) = waited?;
-        output::note(&verdict(&view));
+        Ok(waited?.1)
+    }
+
+    fn tell(&self, view: &View) {
+        let changed = view.decision.as_ref().and_then(|decision| decision.replacement.as_deref());
+        let changed = changed.map(|text| format!("this runs instead, once: {}", escape_line(&mask(text).text)));
+        output::note(&verdict(view, &changed.unwrap_or_default()));
         if let Some(note) = view.decision.as_ref().and_then(|decision| decision.note.as_deref()) {
             output::note(&format!("note: {}", note.split('\n').map(escape_line).collect::<Vec<_>>().join(" / ")));
         }
-        Ok(view)
     }
 
     /// What may run: the action as it was sent, or what a person made of it. The gate's digest must be of just that.
@@ -166,7 +183,7 @@ impl Run<'_> {
     fn remember(&self, view: &View) {
         let remembered = view.decision.as_ref().map(|decision| decision.remembered.as_slice()).unwrap_or_default();
         let Some(workspace) = self.workspace.filter(|_| !remembered.is_empty()) else { return };
-        match write_trusted(&self.caller, &workspace.path) {
+        match write_trusted(&self.caller, workspace, remembered) {
             Ok(()) => {
                 output::note(&format!("remembered in .agents/terminal.json: {}", escape_line(&remembered.join("; "))))
             }
@@ -216,23 +233,46 @@ impl Run<'_> {
     }
 
     fn end_on_signal(&self, stage: &Arc<Mutex<Stage>>) -> anyhow::Result<()> {
-        let (caller, stage) = (Arc::clone(&self.caller), Arc::clone(stage));
+        let (caller, stage, session) = (Arc::clone(&self.caller), Arc::clone(stage), self.session.clone());
         interrupt::on_signal(move |code| {
-            let asking = match &*stage.lock() {
-                Stage::Running(stopper) => {
-                    stopper.stop();
-                    None
+            let asking = {
+                let mut stage = stage.lock();
+                match &*stage {
+                    Stage::Running(stopper) => {
+                        stopper.stop();
+                        None
+                    }
+                    Stage::Asking { id } => {
+                        let id = id.clone();
+                        *stage = Stage::Interrupted;
+                        Some(id)
+                    }
+                    Stage::Interrupted | Stage::Over => None,
                 }
-                Stage::Asking { id } => Some(id.clone()),
-                Stage::Over => None,
             };
-            if let Some(id) = asking {
-                let request = Request::post(format!("/v1/approvals/{}/cancel", encode(&id)), json!({}));
-                let _ = caller.send::<Value>(request.timeout(Duration::from_secs(2)));
-                prompt::restore();
-                std::process::exit(i32::from(code));
-            }
+            let Some(id) = asking else { return session.on_signal(code, &caller) };
+            let request = Request::post(format!("/v1/approvals/{}/cancel", encode(&id)), json!({}));
+            let cancelled = caller.send::<Value>(request.timeout(Duration::from_secs(2)));
+            prompt::restore();
+            output::note(&match cancelled {
+                Ok(_) => format!("\ninterrupted: the request {id} is cancelled, and nothing ran"),
+                Err(error) => format!("\ninterrupted: nothing ran; the request {id} may still be open: {error}"),
+            });
+            session.on_signal(code, &caller);
+            std::process::exit(i32::from(code));
         })
+    }
+}
+
+/// Where a signal came first, this thread has nothing more to say: the other one ends the process.
+fn park_if_interrupted(stage: &Mutex<Stage>) -> MutexGuard<'_, Stage> {
+    loop {
+        let held = stage.lock();
+        if !matches!(*held, Stage::Interrupted) {
+            return held;
+        }
+        drop(held);
+        thread::park();
     }
 }
 

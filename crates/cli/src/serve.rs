@@ -11,15 +11,16 @@ use countersign_channels::Forward;
 use countersign_doors::http::{Listener, router, serve, tls_config};
 use countersign_doors::profiles;
 use countersign_gate::Gate;
+use countersign_model::CommandTypes;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, DEFAULT_LISTEN};
 use crate::folder::Folder;
 use crate::rules;
-use crate::wire_up::{ensure_admin_key, start_gate};
+use crate::wire_up::{ensure_admin_key, machine_rules, start_gate};
 use crate::witness::Witness;
 
 #[derive(Debug, clap::Args)]
@@ -72,8 +73,10 @@ pub fn run(args: Args, data: PathBuf) -> anyhow::Result<ExitCode> {
 
 async fn serve_folder(folder: &Folder, mut config: Config, data: &Path) -> anyhow::Result<()> {
     let gate = start_gate(folder, config.gate).await?;
-    gate.use_rules(rules::read(&config.rules)?);
-    tokio::spawn(reread_rules(gate.clone(), config.rules.clone()));
+    let roots = config.roots.clone();
+    gate.use_rules(machine_rules(data, rules::read(&config.rules)?, roots.clone()));
+    tokio::spawn(reread_rules(gate.clone(), data.to_owned(), config.rules.clone(), roots));
+    gate.use_command_types(CommandTypes::with(config.action_types.clone()));
     let made = ensure_admin_key(folder, &gate).await?;
     if let Some(upstream) = config.forward {
         tokio::spawn(Forward::new(&gate, upstream).await?.run());
@@ -97,12 +100,14 @@ async fn serve_folder(folder: &Folder, mut config: Config, data: &Path) -> anyho
     let listeners = vec![tcp, Listener::Unix(listen_on_socket(&folder.socket())?)];
     let (closing, closed) = watch::channel(false);
     let stopping = gate.clone();
+    // Heard of from before anybody is told that the gate is there.
+    let mut signals = Signals::listen();
     tokio::spawn(async move {
-        wait_for_signal().await;
+        signals.next().await;
         tracing::info!("stopping; whoever waits gets an answer to ask again with");
         stopping.close();
         closing.send_replace(true);
-        wait_for_signal().await;
+        signals.next().await;
         std::process::exit(1);
     });
     profiles::start(gate.clone(), profiles::folder_in(data));
@@ -119,12 +124,12 @@ async fn serve_folder(folder: &Folder, mut config: Config, data: &Path) -> anyho
 }
 
 /// On SIGHUP the user's rules are read again. Broken ones change nothing: the last good ones stay.
-async fn reread_rules(gate: Gate, files: Vec<PathBuf>) {
+async fn reread_rules(gate: Gate, data: PathBuf, files: Vec<PathBuf>, roots: Vec<String>) {
     let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
     while hangup.recv().await.is_some() {
         match rules::read(&files) {
             Ok(rules) => {
-                gate.use_rules(rules);
+                gate.use_rules(machine_rules(&data, rules, roots.clone()));
                 tracing::info!("the rules for commands were read again");
             }
             Err(error) => tracing::error!("the rules are not used, those from before stay: {error:#}"),
@@ -145,14 +150,20 @@ pub fn listen_on_socket(path: &Path) -> anyhow::Result<UnixListener> {
     Ok(listener)
 }
 
-async fn wait_for_signal() {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+/// What ends the gate.
+struct Signals(Option<(Signal, Signal)>);
+
+impl Signals {
+    fn listen() -> Self {
+        Self(signal(SignalKind::interrupt()).ok().zip(signal(SignalKind::terminate()).ok()))
+    }
+
+    async fn next(&mut self) {
+        let Some((interrupt, terminate)) = &mut self.0 else { return std::future::pending().await };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
     }
 }
 

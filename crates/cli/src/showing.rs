@@ -1,10 +1,11 @@
 //! Lays a record out as lines for a person: everything the gate shows, nothing cut. The same lines serve
 //! `show` and `watch`.
 
-use countersign_model::{RunEnd, escape_line};
+use countersign_model::{Assessment, RunEnd, escape_line};
+use similar::{ChangeTag, TextDiff};
 
 use crate::output::{Style, Tone};
-use crate::record::{Decision, Mark, Prior, Record, Showing, Shown};
+use crate::record::{Decision, Longer, Mark, Prior, Record, Showing, Shown};
 use crate::{when, width};
 
 /// How much of a risky piece is repeated beside its reason.
@@ -20,11 +21,17 @@ pub struct Line {
     indent: usize,
     /// Our own words, which break between words; what is asked breaks anywhere, as it is.
     prose: bool,
+    /// Where a person types in it.
+    pub cursor: Option<usize>,
 }
 
 impl Line {
     pub fn new(text: impl Into<String>, tone: Tone) -> Self {
-        Self { text: text.into(), tone, marks: Vec::new(), indent: 0, prose: false }
+        Self { text: text.into(), tone, marks: Vec::new(), indent: 0, prose: false, cursor: None }
+    }
+
+    pub fn with_cursor(self, column: usize) -> Self {
+        Self { cursor: Some(column), ..self }
     }
 
     pub fn prose(text: impl Into<String>, indent: usize, tone: Tone) -> Self {
@@ -88,6 +95,48 @@ pub fn request_lines(record: &Record) -> Vec<Line> {
     if let Some(prior) = &record.prior {
         lines.push(Line::prose(format!("! {}", asked_before(prior)), 2, Tone::Warning));
     }
+    if record.is_pending() && record.is_dangerous() {
+        let number =
+            record.number.as_deref().map_or_else(|| "none, so it cannot be allowed here".to_owned(), escape_line);
+        lines.push(Line::new(format!("number: {number}"), Tone::Strong));
+    }
+    lines
+}
+
+/// What it may be allowed for besides this once, each with what is typed for it.
+pub fn longer_lines(longer: &[Longer]) -> Vec<Line> {
+    longer.iter().map(|longer| Line::prose(format!("  {}  {}", longer.key, longer.words), 5, Tone::Plain)).collect()
+}
+
+/// A command and what somebody made of it, with what that would do.
+pub fn change_lines(before: &str, after: &str, assessment: &Assessment) -> Vec<Line> {
+    let diff = TextDiff::from_words(before, after);
+    let (mut old, mut new) = (Line::new("- ", Tone::Plain), Line::new("+ ", Tone::Plain));
+    for change in diff.iter_all_changes() {
+        let text = escape_line(change.value());
+        let add = |line: &mut Line, marked: bool| {
+            let start = line.text.len();
+            line.text.push_str(&text);
+            if marked {
+                line.marks.push((start, line.text.len(), Tone::Underlined));
+            }
+        };
+        match change.tag() {
+            ChangeTag::Equal => {
+                add(&mut old, false);
+                add(&mut new, false);
+            }
+            ChangeTag::Delete => add(&mut old, true),
+            ChangeTag::Insert => add(&mut new, true),
+        }
+    }
+    let mut lines = vec![old, new, Line::new(format!("risk: {}", assessment.risk.as_str()), Tone::Strong)];
+    if !assessment.sentence.is_empty() {
+        lines.insert(0, Line::prose(escape_line(&assessment.sentence), 0, Tone::Strong));
+    }
+    let told = assessment.told_reasons().into_iter();
+    let reasons = told.map(|reason| format!("! {}", escape_line(&reason.message)));
+    lines.extend(reasons.map(|reason| Line::prose(reason, 2, Tone::Warning)));
     lines
 }
 

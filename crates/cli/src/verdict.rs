@@ -3,8 +3,11 @@
 
 use countersign_model::{Action, AgentWords, Assessment as Kept, Exec, escape_line, showing};
 use countersign_shell::{
-    Assessment, Coverage, Entry, Layer, Offer, Options, Reason, Reversibility, Risk, Simple, Verdict, cover,
+    Assessment, Coverage, Effect, Entry, Layer, Location, Offer, Options, Reason, Reversibility, Risk, Simple, Verdict,
+    cover,
 };
+
+use serde_json::Value;
 
 use crate::output::Tone;
 use crate::record::Showing;
@@ -16,17 +19,20 @@ pub struct Told<'t> {
     pub allowlist: &'t [String],
     pub assessment: &'t Assessment,
     pub verdict: Verdict,
+    pub location: Location<'t>,
 }
 
 impl Told<'_> {
     pub fn lines(&self) -> Vec<Line> {
-        let mut lines = vec![self.headline()];
+        let told = self.assessment.told(&self.location);
+        let mut lines = vec![Line::prose(escape_line(&told.sentence), 0, Tone::Strong), self.headline()];
         lines.extend(self.shown());
         let started: Vec<Line> = self.assessment.commands.iter().filter_map(started).collect();
         if !started.is_empty() {
             lines.push(Line::new("it would start:", Tone::Faint));
             lines.extend(started);
         }
+        lines.extend(effect_lines(&told.effects));
         lines.extend(self.effects());
         lines.push(self.offer());
         lines
@@ -79,7 +85,7 @@ impl Told<'_> {
     fn shown(&self) -> Vec<Line> {
         let exec =
             Exec { command: self.command.to_owned(), argv: None, cwd: None, env: Default::default(), binding: None };
-        let kept = Kept::from(self.assessment);
+        let kept = Kept::new(self.assessment, &self.location);
         let action = Action::Exec(exec);
         if action.digest().is_err() {
             // Too long or not text: there is nothing to look at but why.
@@ -141,11 +147,39 @@ impl Told<'_> {
             Offer::Entries { patterns, wider_refused } => {
                 let patterns: Vec<String> =
                     patterns.iter().map(|pattern| format!("`{}`", escape_line(pattern))).collect();
-                format!("\u{201c}always\u{201d} would allow {}; {}", patterns.join(" and "), escape_line(wider_refused))
+                format!(
+                    "\u{201c}always\u{201d}, which is for 30 days, would allow {}; {}",
+                    patterns.join(" and "),
+                    escape_line(wider_refused)
+                )
             }
             Offer::Refused(why) => format!("\u{201c}always\u{201d} is not offered: {}", escape_line(why)),
         };
         Line::prose(text, 0, Tone::Faint)
+    }
+}
+
+/// What it does, one effect a line, each with what it is done to.
+fn effect_lines(effects: &[Effect]) -> Vec<Line> {
+    let line = |effect: &Effect| {
+        let fields = serde_json::to_value(effect).ok()?;
+        let mut text = fields.get("effect")?.as_str()?.to_owned();
+        for (_, value) in fields.as_object()?.iter().filter(|(name, _)| *name != "effect") {
+            match value {
+                Value::String(word) => text.push_str(&format!(" {}", escape_line(word))),
+                Value::Array(objects) => objects.iter().filter_map(Value::as_str).for_each(|object| {
+                    text.push_str(&format!(" `{}`", escape_line(object)));
+                }),
+                _ => {}
+            }
+        }
+        Some(Line::indented(&text, 2, Tone::Plain))
+    };
+    let lines: Vec<Line> = effects.iter().filter_map(line).collect();
+    if lines.is_empty() {
+        lines
+    } else {
+        std::iter::once(Line::new("what it does:", Tone::Faint)).chain(lines).collect()
     }
 }
 

@@ -11,6 +11,7 @@ use countersign_doors::http::{HttpConfig, Peer, router};
 use countersign_gate::{Gate, GateConfig, SystemClock};
 use countersign_ledger::{SqliteLedger, Store};
 use countersign_model::KeySecret;
+use countersign_shell::Rules;
 use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
@@ -28,7 +29,18 @@ pub async fn start_gate(folder: &Folder, config: GateConfig) -> anyhow::Result<G
     }
     let clock = Arc::new(clock);
     let ledger = SqliteLedger::start(store, clock.clone())?;
-    Ok(Gate::start(Arc::new(ledger), clock, Vec::new(), config).await?)
+    let gate = Gate::start(Arc::new(ledger), clock, Vec::new(), config).await?;
+    gate.use_rules(machine_rules(folder.path(), None, Vec::new()));
+    Ok(gate)
+}
+
+/// The rules that hold on this machine: a user's own, and that nothing in the gate's folder is anybody else's to read.
+/// `roots`: where work is kept, beside the usual places.
+pub fn machine_rules(data: &Path, rules: Option<Rules>, roots: Vec<String>) -> Option<Rules> {
+    let given = data.to_str().map(str::to_owned);
+    let real = std::fs::canonicalize(data).ok().and_then(|path| Some(path.to_str()?.to_owned()));
+    let secrets = given.into_iter().chain(real).filter(|path| path.starts_with('/')).collect();
+    Some(rules.unwrap_or_default().with_folders(secrets, roots))
 }
 
 /// Makes sure that the folder's owner has a working admin key, in a file that only they can read. Answers

@@ -8,8 +8,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::Context;
-use countersign_model::MAX_TERMINAL_FILE;
+use countersign_model::{MAX_TERMINAL_FILE, escape_line};
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, mkdirat, openat, renameat, unlinkat};
+
+use serde_json::Value;
 
 use crate::client::{Request, encode};
 use crate::exit::Usage;
@@ -85,7 +87,10 @@ fn read(workspace: &Path) -> Option<String> {
 
 /// Writes what the gate trusts for this workspace, under a lock: of two writers at once the later one writes what holds
 /// both entries. An agent may have put links there, so none is followed.
-pub fn write_trusted(caller: &Caller, workspace: &str) -> anyhow::Result<()> {
+///
+/// What somebody else wrote there since the question was asked stays: then nothing is written, and the error says so.
+pub fn write_trusted(caller: &Caller, asked: &Workspace, remembered: &[String]) -> anyhow::Result<()> {
+    let workspace = asked.path.as_str();
     let folder = open_folder(workspace).with_context(|| format!("`{workspace}/{FOLDER}` is no folder of its own"))?;
     let lock = openat(&folder, LOCK, OFlags::CREATE | OFlags::RDWR | OWN, OURS)
         .context("the workspace's lock cannot be made")?;
@@ -95,7 +100,29 @@ pub fn write_trusted(caller: &Caller, workspace: &str) -> anyhow::Result<()> {
         text: String,
     }
     let trusted: Trusted = caller.call(Request::get(format!("/v1/trusts/file?workspace={}", encode(workspace))))?;
+    let now = read(Path::new(workspace));
+    if now != asked.file && !holds_all_of(&trusted.text, now.as_deref()) {
+        let entries = remembered.iter().map(|entry| format!("`{}`", escape_line(entry))).collect::<Vec<_>>().join(", ");
+        anyhow::bail!(
+            "`{workspace}/{FOLDER}/{FILE}` was changed meanwhile, and is left as it is; look at it, add {entries} to its `commandWhitelist`, and run `countersign trust {workspace}`"
+        );
+    }
     replace(&folder, &trusted.text).with_context(|| format!("`{workspace}/{FOLDER}/{FILE}` cannot be written"))
+}
+
+/// Whether nothing of what is there would be lost: the same but for a whitelist that has grown. One that was removed
+/// is a change too.
+fn holds_all_of(text: &str, there: Option<&str>) -> bool {
+    const LIST: &str = "commandWhitelist";
+    let parse = |text: &str| serde_json::from_str::<serde_json::Map<String, Value>>(text).ok();
+    let (Some(mut new), Some(mut old)) = (parse(text), there.and_then(parse)) else { return false };
+    let entries = |fields: &mut serde_json::Map<String, Value>| match fields.remove(LIST) {
+        Some(Value::Array(entries)) => Some(entries),
+        Some(_) => None,
+        None => Some(Vec::new()),
+    };
+    let (Some(wider), Some(narrower)) = (entries(&mut new), entries(&mut old)) else { return false };
+    new == old && narrower.iter().all(|entry| wider.contains(entry))
 }
 
 fn open_folder(workspace: &str) -> rustix::io::Result<OwnedFd> {
@@ -117,4 +144,28 @@ fn replace(folder: &OwnedFd, text: &str) -> std::io::Result<()> {
     new.write_all(text.as_bytes())?;
     new.sync_all()?;
     Ok(renameat(folder, &beside, folder, FILE)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holds_all_of;
+
+    #[test]
+    fn only_a_whitelist_that_has_grown_loses_nothing() {
+        let new = r#"{"commandBlacklist": ["rm"], "commandWhitelist": ["a", "b", "c"]}"#;
+        for kept in [r#"{"commandBlacklist":["rm"],"commandWhitelist":["b"]}"#, r#"{"commandBlacklist":["rm"]}"#, new] {
+            assert!(holds_all_of(new, Some(kept)), "{kept}");
+        }
+        for lost in [
+            r#"{"commandBlacklist":["rm","dd"],"commandWhitelist":["a"]}"#,
+            r#"{"commandBlacklist":["rm"],"commandWhitelist":["a","z"]}"#,
+            r#"{"commandBlacklist":["rm"],"commandWhitelist":"a"}"#,
+            r#"{"commandBlacklist":["rm"],"commandTimeoutSeconds":9}"#,
+            "{",
+            "",
+        ] {
+            assert!(!holds_all_of(new, Some(lost)), "{lost}");
+        }
+        assert!(!holds_all_of(new, None));
+    }
 }

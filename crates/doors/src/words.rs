@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use countersign_model::{Action, Approval, Choice, Code, Exec, Offer, Request, Status, showing};
+use countersign_gate::Told;
+use countersign_model::{Action, Approval, Choice, Code, Exec, Offer, Reason, Request, Status, showing};
 use thiserror::Error;
 
 pub(crate) const ALLOW_ONCE: &str = "allow-once";
@@ -37,6 +38,16 @@ pub(crate) fn decision_word(approval: &Approval) -> Option<&'static str> {
             Some(_) | None => Some(ALLOW_ONCE),
         },
     }
+}
+
+/// The same as its requester is told: a yes that can no longer be used is none.
+pub(crate) fn told_word(told: &Told) -> Option<&'static str> {
+    if told.unusable.is_some() { Some(DENY) } else { decision_word(&told.approval) }
+}
+
+/// Why, as its requester is told.
+pub(crate) fn told_reason(told: &Told) -> Option<Reason> {
+    told.unusable.or(told.approval.outcome.as_ref().map(|outcome| outcome.reason))
 }
 
 /// What a person may answer. Always is offered only where an entry can be made.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use countersign_model::{
     Answer, AnswerError, Approval, ApprovalId, Consumption, Digest, GrantError, GrantId, KeyId, KeyRecord, Policy,
-    Reason, Request, RunEnd, StoredPolicy, Timestamp,
+    Reason, Request, RunEnd, SUMMARY_ABOVE, StoredPolicy, Timestamp,
 };
 use thiserror::Error;
 
@@ -23,6 +23,11 @@ pub enum Command {
         id: ApprovalId,
         client: KeyId,
     },
+    /// A door without a verb for using a permit answers the requester: a yes is used up as it is told.
+    Tell {
+        id: ApprovalId,
+        client: KeyId,
+    },
     /// Somebody wants the run under it ended.
     Stop {
         id: ApprovalId,
@@ -35,6 +40,12 @@ pub enum Command {
     },
     ExpireDue {
         limit: usize,
+    },
+    /// A session of this client is over, and what was allowed for it is too.
+    EndSession {
+        client: KeyId,
+        session: String,
+        by: String,
     },
     RevokeGrant {
         id: GrantId,
@@ -97,9 +108,60 @@ pub struct NewApproval {
     pub default_ms: u64,
     pub idempotency: Option<Idempotency>,
     pub max_pending: u64,
-    /// Takes the permit in the same breath, where policy says yes without asking.
-    pub take: bool,
+    pub weight: Weight,
+    /// Whether the permit is taken in the same breath, where policy says yes without asking.
+    pub take: Take,
     pub reach: Reach,
+}
+
+/// What a request weighs while it is pending, and how much may be.
+#[derive(Clone, Debug)]
+pub struct Weight {
+    /// The request as it is stored, written before it waits for the one thread that stores.
+    pub text: String,
+    /// Of its text, beyond what every request may have; see [`Weight::FREE`].
+    pub bytes: u64,
+    /// What lists show in place of a large one.
+    pub summary: Option<Arc<Request>>,
+    pub max_of_client: u64,
+    pub max_of_all: u64,
+}
+
+impl Weight {
+    /// So much of each request is not counted: small ones are limited by their number.
+    pub const FREE: u64 = 32 * 1024;
+
+    pub fn of(request: &Request, max_of_client: u64, max_of_all: u64) -> Result<Self, serde_json::Error> {
+        let text = serde_json::to_string(request)?;
+        let bytes = text.len() as u64;
+        let summary = (bytes > SUMMARY_ABOVE).then(|| Arc::new(request.summary()));
+        Ok(Self { text, bytes: bytes.saturating_sub(Self::FREE), summary, max_of_client, max_of_all })
+    }
+
+    /// Of a request that may be as large as it likes.
+    pub fn unlimited(request: &Request) -> Result<Self, serde_json::Error> {
+        Self::of(request, u64::MAX, u64::MAX)
+    }
+}
+
+/// What becomes of the permit of a yes that policy gives at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Take {
+    /// It stays to be used.
+    #[default]
+    No,
+    /// The requester uses it now.
+    Consume,
+    /// The door uses it by telling the requester.
+    Tell,
+}
+
+/// What a requester is told.
+#[derive(Clone, Debug)]
+pub struct Told {
+    pub approval: Arc<Approval>,
+    /// Why a yes is none for this requester any more; then it is told no.
+    pub unusable: Option<Reason>,
 }
 
 /// Whom a question would reach by the way it names.
@@ -143,6 +205,8 @@ pub struct NewDecision {
     pub replaced: Option<Box<Request>>,
     /// The key of the engine whose own host answers: then policy has to allow that.
     pub host: Option<KeyId>,
+    /// The approver's key; none where another gate's people answer.
+    pub key: Option<KeyId>,
 }
 
 #[derive(Clone, Debug)]
@@ -153,11 +217,14 @@ pub enum Done {
         fresh: bool,
     },
     Changed(Arc<Approval>),
+    Told(Told),
     Expired {
         count: usize,
     },
     Policy(Arc<StoredPolicy>),
     Swept(u64),
+    /// So many grants ended with their session.
+    SessionEnded(u64),
     Nothing,
 }
 
@@ -170,10 +237,14 @@ pub enum Refused {
     NoSuchGrant,
     #[error("there is no such key, or it was revoked")]
     NoSuchKey,
-    #[error("more than one request fits `{0}`; use more of its id")]
+    #[error("more than one request went by `{0}` before names were kept apart; answer by its `approvalId`")]
     Ambiguous(String),
+    #[error("this is only a part of an approval id; send the whole id that was shown, `appr_` and 32 hex digits")]
+    PartOfAnId,
     #[error("approval id already pending")]
     AliasPending,
+    #[error("approval id already used")]
+    AliasUsed,
     #[error("this key is another machine's; make one for this machine with `countersign keys create --role node`")]
     OtherNode,
     #[error("this workspace is not trusted")]
@@ -184,6 +255,12 @@ pub enum Refused {
     Finished(Arc<Approval>),
     #[error("`{0}` is not among the approvers of this request")]
     NotAnApprover(String),
+    #[error(
+        "that is not its number; nothing is decided. Look at its card again (`countersign show` has it too): after one more wrong one this key can only deny it"
+    )]
+    WrongNumber,
+    #[error("two wrong numbers: this key cannot allow this request any more; deny it, or allow it with another key")]
+    NumberLocked,
     #[error("policy does not let this host answer for its engine; a person has to, or an admin sets `hostMayDecide`")]
     HostMayNotDecide,
     #[error(transparent)]
@@ -206,6 +283,10 @@ pub enum Refused {
     IdempotencyConflict,
     #[error("{0} requests of this client are pending, the most allowed; wait for answers or cancel some")]
     TooManyPending(u64),
+    #[error(
+        "pending requests of {whose} take {bytes} bytes, and with this one more than the {most} allowed; wait for answers, cancel some or send less"
+    )]
+    TooManyBytes { whose: &'static str, bytes: u64, most: u64 },
     #[error("the policy changed meanwhile; its hash is now {0}")]
     StalePolicy(Digest),
 }

@@ -54,6 +54,7 @@ async fn on_event(gate: &Inner, committed: &Committed) -> Result<(), StoreError>
         EventKind::Requested
         | EventKind::Ruled
         | EventKind::Consumed
+        | EventKind::WrongNumber
         | EventKind::GrantMade
         | EventKind::GrantRevoked
         | EventKind::PolicyPut

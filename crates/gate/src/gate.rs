@@ -1,16 +1,17 @@
 //! The service itself: starts the tasks that follow the record, and answers who a caller is.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use countersign_model::{
-    ApprovalId, ChannelChoice, ClientId, Digest, Door, GrantId, KeyHash, KeyId, KeyRecord, KeySecret, Role, Rules,
-    Timestamp,
+    ApprovalId, ChannelChoice, ClientId, CommandTypes, Digest, Door, GrantId, KeyHash, KeyId, KeyRecord, KeySecret,
+    Role, Rules, Timestamp,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::channels;
-use crate::command::{Command, Done, Reach};
+use crate::command::{Command, Done, Reach, Refused};
 use crate::error::GateError;
 use crate::expiry::{self, Alarm};
 use crate::feed::Feed;
@@ -35,13 +36,17 @@ const MAX_DEVICE_ID: usize = 256;
 pub struct GateConfig {
     /// Pending approvals one client may have.
     pub max_pending: u64,
+    /// Bytes that the pending requests of one client may take.
+    pub max_pending_bytes: u64,
+    /// The same of all clients together.
+    pub max_pending_bytes_total: u64,
     /// Contents of what ended longer ago than this are removed; `None`: kept.
     pub retention_ms: Option<u64>,
 }
 
 impl Default for GateConfig {
     fn default() -> Self {
-        Self { max_pending: 100_000, retention_ms: None }
+        Self { max_pending: 100_000, max_pending_bytes: 8 << 20, max_pending_bytes_total: 64 << 20, retention_ms: None }
     }
 }
 
@@ -65,7 +70,28 @@ pub(crate) struct Inner {
     presences: parking_lot::RwLock<Vec<Arc<dyn Presence>>>,
     /// The user's own rules for commands, beside the built-in ones.
     rules: parking_lot::RwLock<Option<Arc<Rules>>>,
+    command_types: parking_lot::RwLock<Arc<CommandTypes>>,
+    refused: RefusedCounts,
     tasks: parking_lot::Mutex<JoinSet<()>>,
+}
+
+/// How often a limit of the server was met.
+#[derive(Debug, Default)]
+pub(crate) struct RefusedCounts {
+    pending: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// Figures for the operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    pub batches: u64,
+    pub commands: u64,
+    pub commit_nanos: u64,
+    pub pending: u64,
+    pub pending_bytes: u64,
+    pub refused_pending: u64,
+    pub refused_bytes: u64,
 }
 
 /// Whether the gate can do its work now.
@@ -104,6 +130,8 @@ impl Gate {
             pairings: Pairings::default(),
             presences: parking_lot::RwLock::default(),
             rules: parking_lot::RwLock::default(),
+            command_types: parking_lot::RwLock::default(),
+            refused: RefusedCounts::default(),
             tasks: parking_lot::Mutex::default(),
         });
         let head = *inner.ledger.head().borrow();
@@ -222,12 +250,25 @@ impl Gate {
         *self.0.rules.write() = rules.map(Arc::new);
     }
 
+    /// From here on these action types mean a command too.
+    pub fn use_command_types(&self, types: CommandTypes) {
+        *self.0.command_types.write() = Arc::new(types);
+    }
+
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
 
     pub fn stats(&self) -> LedgerStats {
         self.0.ledger.stats()
+    }
+
+    /// The same with what this process refused since it started.
+    pub fn figures(&self) -> Figures {
+        let LedgerStats { batches, commands, commit_nanos, pending, pending_bytes } = self.stats();
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (refused_pending, refused_bytes) = (read(&self.0.refused.pending), read(&self.0.refused.bytes));
+        Figures { batches, commands, commit_nanos, pending, pending_bytes, refused_pending, refused_bytes }
     }
 
     pub fn waiting(&self) -> usize {
@@ -261,8 +302,18 @@ impl Inner {
         self.rules.read().clone()
     }
 
+    pub(crate) fn command_types(&self) -> Arc<CommandTypes> {
+        self.command_types.read().clone()
+    }
+
     pub(crate) async fn submit(&self, command: Command) -> Result<Done, GateError> {
-        Ok(self.ledger.submit(command).await??)
+        let done = self.ledger.submit(command).await?;
+        match &done {
+            Err(Refused::TooManyPending(_)) => drop(self.refused.pending.fetch_add(1, Ordering::Relaxed)),
+            Err(Refused::TooManyBytes { .. }) => drop(self.refused.bytes.fetch_add(1, Ordering::Relaxed)),
+            Ok(_) | Err(_) => {}
+        }
+        Ok(done?)
     }
 
     pub(crate) async fn refresh_keys(&self) -> Result<(), StoreError> {

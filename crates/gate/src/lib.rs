@@ -17,6 +17,7 @@ mod gate;
 mod handles;
 mod keyring;
 mod live;
+mod names;
 mod pairing;
 mod ports;
 mod row;
@@ -25,18 +26,21 @@ mod waiters;
 
 pub use apply::{DENIAL_MEMORY_MS, apply};
 pub use clock::SystemClock;
-pub use command::{Command, Done, Idempotency, NewApproval, NewDecision, Reach, Refused, Withdrawal};
+pub use command::{
+    Command, Done, Idempotency, NewApproval, NewDecision, Reach, Refused, Take, Told, Weight, Withdrawal,
+};
 pub use error::GateError;
 pub use feed::Feed;
-pub use gate::{Gate, GateConfig, Health};
+pub use gate::{Figures, Gate, GateConfig, Health};
 pub use handles::{
     AdminHandle, AgentHandle, ApproverHandle, Caller, EngineAsk, EngineRights, ForwardHandle, HostAnswer, InboxHandle,
     NewRequest, NodeHandle, Permit, Standing,
 };
 pub use live::{Follower, Output, OutputStream};
+pub use names::ShownIds;
 pub use pairing::{PAIRING_MS, Pairing, PairingCode};
 pub use ports::{
     AuditLine, BoxFuture, Channel, ChannelError, Clock, Committed, GrantFilter, Ledger, LedgerStats, ListFilter,
-    Listed, NodeOf, PolicyText, Presence, Sought, StoreError, Tx,
+    Listed, Named, NodeOf, PendingOf, PolicyText, Presence, StoreError, Summary, Tx,
 };
 pub use row::{ApprovalRow, EntryUse, IdempotentRow, RowError};

@@ -1,5 +1,6 @@
 //! The three ports, and the store primitives (`Tx`) that every ledger offers inside a transaction.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,8 +38,8 @@ pub enum StoreError {
     Closed,
 }
 
-/// One event as it was committed, with the approval as it was right after, where the ledger still has it at
-/// hand.
+/// One event as it was committed, with the approval as it was right after, where it is small and the ledger still has
+/// it at hand.
 #[derive(Clone, Debug)]
 pub struct Committed {
     pub event: Event,
@@ -61,8 +62,35 @@ pub struct ListFilter {
     pub limit: usize,
 }
 
+/// An approval as lists have it: of a large one the request is cut. For showing; what is decided or run is read whole.
+#[derive(Clone, Debug)]
+pub struct Summary(Arc<Approval>);
+
+impl Summary {
+    pub fn new(approval: Arc<Approval>) -> Self {
+        Self(approval)
+    }
+}
+
+impl std::ops::Deref for Summary {
+    type Target = Approval;
+
+    fn deref(&self) -> &Approval {
+        &self.0
+    }
+}
+
 /// An approval with its position in the list, for `ListFilter::before`.
-pub type Listed = (u64, Arc<Approval>);
+pub type Listed = (u64, Summary);
+
+/// What a client has pending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PendingOf {
+    pub count: u64,
+    pub bytes: u64,
+    /// Of all clients.
+    pub bytes_of_all: u64,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GrantFilter {
@@ -70,13 +98,13 @@ pub struct GrantFilter {
     pub include_ended: bool,
 }
 
-/// What a request is looked for by.
-#[derive(Clone, Debug)]
-pub enum Sought {
-    /// The beginning of its id: from the first that begins so to the last.
-    Id { first: ApprovalId, last: ApprovalId },
-    /// What its requester calls it, whole; the newest of each client that does.
-    Alias(String),
+/// What a requester's name for its request stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    Nothing,
+    One(ApprovalId),
+    /// Names could once be used again; which of those requests is meant nobody can say.
+    Several,
 }
 
 /// What a node's key and a machine's id are to each other.
@@ -96,6 +124,7 @@ pub struct LedgerStats {
     pub commands: u64,
     pub commit_nanos: u64,
     pub pending: u64,
+    pub pending_bytes: u64,
 }
 
 /// A profile's document with the text its hash is of.
@@ -109,6 +138,8 @@ pub struct PolicyText {
 pub trait Ledger: Send + Sync + 'static {
     fn submit(&self, command: Command) -> BoxFuture<'_, Result<Result<Done, Refused>, StoreError>>;
     fn approval(&self, id: ApprovalId) -> BoxFuture<'_, Result<Option<Arc<Approval>>, StoreError>>;
+    /// The same as lists have it.
+    fn summary(&self, id: ApprovalId) -> BoxFuture<'_, Result<Option<Summary>, StoreError>>;
     /// Newest first.
     fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>>;
     fn events(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Arc<Committed>>, StoreError>>;
@@ -120,13 +151,11 @@ pub trait Ledger: Send + Sync + 'static {
     fn trust(&self, workspace: String) -> BoxFuture<'_, Result<Option<Trust>, StoreError>>;
     fn keys(&self) -> BoxFuture<'_, Result<Vec<KeyRecord>, StoreError>>;
     fn cursor(&self, name: String) -> BoxFuture<'_, Result<u64, StoreError>>;
-    /// Pending ones or ended ones.
-    fn find(
-        &self,
-        sought: Sought,
-        pending: bool,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Arc<Approval>>, StoreError>>;
+    /// What goes by this name: with one client, or without one for people, to whom a name is that of the first client
+    /// that ever used it.
+    fn named(&self, alias: String, client: Option<KeyId>) -> BoxFuture<'_, Result<Named, StoreError>>;
+    /// Those of these names that more than one client has ever used.
+    fn shared_names(&self, aliases: Vec<String>) -> BoxFuture<'_, Result<HashSet<String>, StoreError>>;
     fn entry_uses(&self, profile: String) -> BoxFuture<'_, Result<Vec<EntryUse>, StoreError>>;
     fn next_deadline(&self) -> BoxFuture<'_, Result<Option<Timestamp>, StoreError>>;
     /// The last committed event's number. A hint: readers re-read by number.
@@ -144,23 +173,45 @@ pub trait Tx: Send {
     fn append(&mut self, body: EventBody, approval: Option<Arc<Approval>>);
 
     fn approval(&mut self, id: ApprovalId) -> impl Future<Output = Result<Option<Approval>, StoreError>> + Send;
-    fn insert_approval(&mut self, row: &ApprovalRow) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// With what it weighs, and its summary where it is large.
+    fn insert_approval(
+        &mut self,
+        row: &ApprovalRow,
+        bytes: u64,
+        summary: Option<&str>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Writes the outcome if the row is still pending; whether it was.
     fn finish_approval(&mut self, row: &ApprovalRow) -> impl Future<Output = Result<bool, StoreError>> + Send;
     /// Marks the permit as used if it was not; whether it was not.
-    fn consume(&mut self, id: ApprovalId, at: Timestamp) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    fn consume(
+        &mut self,
+        id: ApprovalId,
+        at: Timestamp,
+        told: bool,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
     /// Writes how a run ended if that was not known; whether it was not.
     fn ran(&mut self, id: ApprovalId, run: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
-    fn due(&mut self, at: Timestamp, limit: usize) -> impl Future<Output = Result<Vec<Approval>, StoreError>> + Send;
-    fn pending_count(&mut self, client: KeyId) -> impl Future<Output = Result<u64, StoreError>> + Send;
+    /// Ids alone: all that are due at once may be large.
+    fn due(&mut self, at: Timestamp, limit: usize) -> impl Future<Output = Result<Vec<ApprovalId>, StoreError>> + Send;
+    fn pending(&mut self, client: KeyId) -> impl Future<Output = Result<PendingOf, StoreError>> + Send;
     /// The client's newest questions (not automatic rulings), newest first.
     fn recent_asks(
         &mut self,
         client: KeyId,
         limit: usize,
-    ) -> impl Future<Output = Result<Vec<Approval>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Summary>, StoreError>> + Send;
     fn asks_since(&mut self, client: KeyId, since: Timestamp) -> impl Future<Output = Result<u64, StoreError>> + Send;
     fn sweep(&mut self, before: Timestamp, limit: usize) -> impl Future<Output = Result<u64, StoreError>> + Send;
+
+    /// How many wrong numbers this key has sent to allow it.
+    fn wrong_numbers(&mut self, id: ApprovalId, key: KeyId) -> impl Future<Output = Result<u32, StoreError>> + Send;
+    fn put_wrong_numbers(
+        &mut self,
+        id: ApprovalId,
+        key: KeyId,
+        count: u32,
+        at: Timestamp,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     fn idempotent(
         &mut self,
@@ -196,6 +247,12 @@ pub trait Tx: Send {
         subjects: &[String],
     ) -> impl Future<Output = Result<Vec<Grant>, StoreError>> + Send;
     fn insert_grant(&mut self, grant: &Grant, body: &str) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Those of them that hold for this session alone.
+    fn session_grants(
+        &mut self,
+        client: KeyId,
+        session: &str,
+    ) -> impl Future<Output = Result<Vec<GrantId>, StoreError>> + Send;
     /// Whether there was such a grant to revoke.
     fn revoke_grant(&mut self, id: GrantId, at: Timestamp) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
@@ -206,9 +263,19 @@ pub trait Tx: Send {
 
     fn insert_key(&mut self, key: &KeyRecord) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn revoke_key(&mut self, id: KeyId, at: Timestamp) -> impl Future<Output = Result<bool, StoreError>> + Send;
-    /// Whether this client has a pending request that it calls so.
-    fn is_alias_pending(&mut self, client: KeyId, alias: &str)
-    -> impl Future<Output = Result<bool, StoreError>> + Send;
+    /// The request that this client calls so, or ever called so.
+    fn named(
+        &mut self,
+        client: KeyId,
+        alias: &str,
+    ) -> impl Future<Output = Result<Option<ApprovalId>, StoreError>> + Send;
+    /// Gives the name to this request for ever. A name that the client has used is an error of the store.
+    fn put_name(
+        &mut self,
+        client: KeyId,
+        alias: &str,
+        approval: ApprovalId,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn put_entry_use(&mut self, entry_use: &EntryUse) -> impl Future<Output = Result<(), StoreError>> + Send;
     fn node_of(&mut self, key: KeyId, node_id: &str) -> impl Future<Output = Result<NodeOf, StoreError>> + Send;
     fn bind_node(&mut self, key: KeyId, node_id: &str) -> impl Future<Output = Result<(), StoreError>> + Send;

@@ -20,6 +20,8 @@ pub struct ApprovalRow {
     pub outcome: Option<String>,
     pub ended_at: Option<Timestamp>,
     pub consumed_at: Option<Timestamp>,
+    /// Whether the permit was used by telling the requester.
+    pub told: bool,
     pub run: Option<String>,
     /// What the requester calls it.
     pub alias: Option<String>,
@@ -51,7 +53,8 @@ pub struct EntryUse {
 }
 
 impl ApprovalRow {
-    pub fn from_approval(approval: &Approval) -> Result<Self, RowError> {
+    /// `request` is the text of its request.
+    pub fn new(approval: &Approval, request: String) -> Result<Self, RowError> {
         let failed = |source| RowError { id: approval.id, source };
         let outcome = approval.outcome.as_ref().map(serde_json::to_string).transpose().map_err(failed)?;
         Ok(Self {
@@ -61,11 +64,12 @@ impl ApprovalRow {
             asked: approval.outcome.as_ref().is_none_or(|outcome| !outcome.is_automatic()),
             created_at: approval.terms.created_at,
             expires_at: approval.terms.expires_at,
-            request: serde_json::to_string(&*approval.request).map_err(failed)?,
+            request,
             terms: serde_json::to_string(&approval.terms).map_err(failed)?,
             ended_at: approval.outcome.as_ref().map(|outcome| outcome.at),
             outcome,
             consumed_at: approval.consumed_at,
+            told: approval.told,
             run: approval.run.as_ref().map(serde_json::to_string).transpose().map_err(failed)?,
             alias: approval.request.alias.clone(),
         })
@@ -86,6 +90,7 @@ impl ApprovalRow {
             outcome: approval.outcome.as_ref().map(serde_json::to_string).transpose().map_err(failed)?,
             ended_at: approval.outcome.as_ref().map(|outcome| outcome.at),
             consumed_at: approval.consumed_at,
+            told: approval.told,
             run: approval.run.as_ref().map(serde_json::to_string).transpose().map_err(failed)?,
             alias: approval.request.alias.clone(),
         })
@@ -99,6 +104,7 @@ impl ApprovalRow {
             terms: serde_json::from_str(&self.terms).map_err(failed)?,
             outcome: self.outcome.as_deref().map(serde_json::from_str).transpose().map_err(failed)?,
             consumed_at: self.consumed_at,
+            told: self.told,
             run: self.run.as_deref().map(serde_json::from_str).transpose().map_err(failed)?,
         })
     }

@@ -4,10 +4,12 @@ use rusqlite::Connection;
 
 use crate::sqlite::OpenError;
 
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../migrations/0001_first.sql"),
     include_str!("../migrations/0002_terminal.sql"),
     include_str!("../migrations/0003_doors.sql"),
+    include_str!("../migrations/0004_names.sql"),
+    include_str!("../migrations/0005_numbers.sql"),
 ];
 
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {

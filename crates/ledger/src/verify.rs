@@ -66,6 +66,7 @@ struct ExpectedApproval {
     status: Status,
     outcome: Option<(Digest, Timestamp)>,
     consumed: Option<Timestamp>,
+    told: bool,
     run: Option<String>,
     seen: bool,
 }
@@ -134,11 +135,14 @@ impl Expected {
                     approval.outcome = Some((*outcome, event.at));
                 }
             }
-            EventBody::Consumed { approval_id } => {
+            EventBody::Consumed { approval_id, told } => {
                 if let Some(approval) = self.approvals.get_mut(approval_id) {
                     approval.consumed = Some(event.at);
+                    approval.told = *told;
                 }
             }
+            // How many there were is counted beside; the request itself is as it was.
+            EventBody::WrongNumber { .. } => {}
             // Changes no row: whether the run ended by it is said by its end.
             EventBody::StopAsked { .. } => {}
             EventBody::Ran { approval_id, run } => {
@@ -190,7 +194,7 @@ impl Expected {
 
 impl ExpectedApproval {
     fn new(request: Digest, status: Status, outcome: Option<(Digest, Timestamp)>) -> Self {
-        Self { request, status, outcome, consumed: None, run: None, seen: false }
+        Self { request, status, outcome, consumed: None, told: false, run: None, seen: false }
     }
 }
 
@@ -214,7 +218,7 @@ fn check_approvals(
         if row.status != expected.status || outcome != expected.outcome.map(|(digest, _)| digest) {
             return Err(wrong("the outcome is not the one on the record"));
         }
-        if row.consumed_at != expected.consumed {
+        if row.consumed_at != expected.consumed || row.told != expected.told {
             return Err(wrong("its use is not as on the record"));
         }
         if row.run != expected.run {

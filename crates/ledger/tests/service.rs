@@ -42,7 +42,7 @@ fn new_request(action: Action, seconds: u64) -> NewRequest {
         default_ms: 600_000,
         idempotency: None,
         terminal: None,
-        take: false,
+        take: countersign_gate::Take::No,
     }
 }
 
@@ -240,6 +240,8 @@ async fn a_target_is_one_of_the_people_the_channel_knows() {
         let refused = agent.request(to(choice, Some("666"))).await;
         assert!(matches!(refused, Err(GateError::UnknownTarget(_))), "{choice}: {refused:?}");
     }
-    let refused = agent.request(to(ChannelChoice::Email, None)).await;
-    assert!(matches!(refused, Err(GateError::ChannelNotConfigured(ChannelChoice::Email))));
+    // A way that is not set up reaches everybody, and nobody whom the agent named.
+    let (asked, _) = agent.request(to(ChannelChoice::Email, Some("666"))).await.unwrap();
+    assert_eq!((asked.request.channel, &asked.request.target), (ChannelChoice::Any, &Target::default()));
+    assert_eq!(asked.request.not_configured, Some(ChannelChoice::Email));
 }

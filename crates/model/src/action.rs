@@ -16,6 +16,10 @@ use crate::risk::Assessment;
 pub const MAX_COMMAND_BYTES: usize = 16 * 1024;
 /// The whole action, in canonical bytes.
 pub const MAX_ACTION_BYTES: usize = 1024 * 1024;
+/// Arrays and objects inside each other.
+const MAX_NESTING: usize = 32;
+/// Values in arguments, as far as anybody would read. Each costs memory many times its bytes.
+const MAX_VALUES: usize = 20_000;
 const MAX_ACTION_TYPE_CHARS: usize = 128;
 /// Beyond this an integer has no exact canonical form, so two different ones would hash alike.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_991.0;
@@ -39,6 +43,9 @@ pub enum Action {
         action_type: ActionType,
         title: String,
         preview: String,
+        /// What can be answered; with any, it is answered as a question is.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<String>,
     },
 }
 
@@ -77,6 +84,10 @@ pub enum ActionError {
     Nul(&'static str),
     #[error("`binding` lists more than a person could be shown; run fewer programs at once")]
     Binding,
+    #[error("`args` is nested deeper than {MAX_NESTING} levels, which nobody can be shown; send it flatter")]
+    TooDeep,
+    #[error("`args` holds more than {MAX_VALUES} values, which nobody can be shown; send less, or send it as one text")]
+    TooManyValues,
     #[error("the number `{0}` in `args` has no exact JSON form; send it as a string")]
     InexactNumber(String),
     #[error("the action has no canonical form: {0}")]
@@ -91,7 +102,12 @@ impl ActionError {
     /// Whether the action was refused because nobody could be shown it whole.
     pub fn is_unshowable(&self) -> bool {
         match self {
-            Self::CommandTooLong(_) | Self::TooLarge(_) | Self::Nul(_) | Self::Binding => true,
+            Self::CommandTooLong(_)
+            | Self::TooLarge(_)
+            | Self::Nul(_)
+            | Self::Binding
+            | Self::TooDeep
+            | Self::TooManyValues => true,
             Self::InexactNumber(_) | Self::NotCanonical(_) | Self::BadActionType => false,
         }
     }
@@ -111,9 +127,10 @@ impl Action {
                 no_nul("question", text)?;
                 options.iter().try_for_each(|option| no_nul("options", option))?;
             }
-            Self::Custom { action_type: _, title, preview } => {
+            Self::Custom { action_type: _, title, preview, options } => {
                 no_nul("title", title)?;
                 no_nul("preview", preview)?;
+                options.iter().try_for_each(|option| no_nul("options", option))?;
             }
         }
         let bytes = canonical_bytes(self).map_err(|error| ActionError::NotCanonical(error.to_string()))?;
@@ -127,17 +144,24 @@ impl Action {
         Ok(sha256(&self.canonical()?))
     }
 
+    /// Its digest, and that of what would happen. Most often they are the same, and large actions are not written twice.
+    pub fn digests(&self) -> Result<(Digest, Digest), ActionError> {
+        let digest = self.digest()?;
+        Ok((digest, self.effect_digest(digest)?))
+    }
+
     /// The digest of what would happen, whatever the agent calls it: a refused action asked again under
     /// another title has the same one.
-    pub fn effect_digest(&self) -> Result<Digest, ActionError> {
+    fn effect_digest(&self, whole: Digest) -> Result<Digest, ActionError> {
         match self {
-            Self::Custom { action_type, preview, .. } => {
-                Self::Custom { action_type: action_type.clone(), title: String::new(), preview: preview.clone() }
-                    .digest()
+            Self::Custom { action_type, preview, options, .. } => {
+                let (action_type, title) = (action_type.clone(), String::new());
+                let (preview, options) = (preview.clone(), options.clone());
+                Self::Custom { action_type, title, preview, options }.digest()
             }
             // The same command is the same effect, whatever became of the files around it.
             Self::Exec(exec) if exec.binding.is_some() => Self::Exec(Exec { binding: None, ..exec.clone() }).digest(),
-            Self::Exec(_) | Self::Tool { .. } | Self::Question { .. } => self.digest(),
+            Self::Exec(_) | Self::Tool { .. } | Self::Question { .. } => Ok(whole),
         }
     }
 
@@ -146,7 +170,17 @@ impl Action {
             Self::Exec(_) => ActionKind::Exec,
             Self::Tool { .. } => ActionKind::Tool,
             Self::Question { .. } => ActionKind::Question,
+            // What has to be chosen from cannot be allowed without choosing.
+            Self::Custom { options, .. } if !options.is_empty() => ActionKind::Question,
             Self::Custom { .. } => ActionKind::Custom,
+        }
+    }
+
+    /// What can be answered; anything where it says nothing.
+    pub fn options(&self) -> &[String] {
+        match self {
+            Self::Question { options, .. } | Self::Custom { options, .. } => options,
+            Self::Exec(_) | Self::Tool { .. } => &[],
         }
     }
 
@@ -222,8 +256,15 @@ fn no_nul(field: &'static str, text: &str) -> Result<(), ActionError> {
 
 /// Walks without recursion: the depth is the sender's to choose.
 fn check_args(args: &Value) -> Result<(), ActionError> {
-    let mut open = vec![args];
-    while let Some(value) = open.pop() {
+    let (mut open, mut seen) = (vec![(args, 1)], 0);
+    while let Some((value, depth)) = open.pop() {
+        seen += 1;
+        if seen + open.len() > MAX_VALUES {
+            return Err(ActionError::TooManyValues);
+        }
+        if depth > MAX_NESTING && matches!(value, Value::Array(_) | Value::Object(_)) {
+            return Err(ActionError::TooDeep);
+        }
         match value {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
@@ -235,11 +276,11 @@ fn check_args(args: &Value) -> Result<(), ActionError> {
                 }
             }
             Value::String(text) => no_nul("args", text)?,
-            Value::Array(items) => open.extend(items),
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
             Value::Object(fields) => {
                 for (name, field) in fields {
                     no_nul("args", name)?;
-                    open.push(field);
+                    open.push((field, depth + 1));
                 }
             }
         }
@@ -327,6 +368,8 @@ mod tests {
         assert_eq!(exec("a\0b").digest(), Err(ActionError::Nul("command")));
         let huge = Action::Tool { name: "Write".into(), category: None, args: json!("y".repeat(MAX_ACTION_BYTES)) };
         assert!(matches!(huge.digest(), Err(ActionError::TooLarge(_))));
+        let many = Action::Tool { name: "T".into(), category: None, args: json!(vec![1; MAX_VALUES]) };
+        assert_eq!(many.digest(), Err(ActionError::TooManyValues));
         let hidden = Action::Tool { name: "T".into(), category: None, args: json!({"deep": [{"x": "a\0b"}]}) };
         assert_eq!(hidden.digest(), Err(ActionError::Nul("args")));
     }
@@ -357,9 +400,10 @@ mod tests {
             action_type: ActionType::new("http_request").unwrap(),
             title: title.to_owned(),
             preview: "POST /pay".to_owned(),
+            options: Vec::new(),
         };
         assert_ne!(custom("a").digest(), custom("b").digest());
-        assert_eq!(custom("a").effect_digest(), custom("b").effect_digest());
+        assert_eq!(custom("a").digests().unwrap().1, custom("b").digests().unwrap().1);
     }
 
     #[test]

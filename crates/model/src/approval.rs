@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::canonical::Digest;
 use crate::decision::Decision;
+use crate::grant_place::GrantPlace;
 use crate::id::{ApprovalId, GrantId};
 use crate::menu::Code;
 use crate::request::Request;
@@ -16,6 +17,11 @@ use crate::time::Timestamp;
 
 /// A yes is good for starting within this time, no longer: the world moves on.
 pub const PERMIT_TTL_MS: u64 = 120_000;
+
+/// So many wrong numbers, and the key that sent them cannot allow this request any more.
+pub const NUMBER_TRIES: u32 = 2;
+
+const NUMBER_DOMAIN: &[u8] = b"countersign number\n";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -63,6 +69,10 @@ pub enum Reason {
     AgentClosed,
     NoChannel,
     ChangedSinceApproval,
+    /// Told to a requester whose yes was used up by another way.
+    AlreadyUsed,
+    /// Told to a requester that came for its yes too late.
+    PermitExpired,
 }
 
 impl Reason {
@@ -81,6 +91,8 @@ impl Reason {
             Self::AgentClosed => "agent_closed",
             Self::NoChannel => "no_channel",
             Self::ChangedSinceApproval => "changed_since_approval",
+            Self::AlreadyUsed => "already_used",
+            Self::PermitExpired => "permit_expired",
         }
     }
 }
@@ -106,6 +118,9 @@ pub struct Approval {
     /// `None` while pending.
     pub outcome: Option<Outcome>,
     pub consumed_at: Option<Timestamp>,
+    /// The permit was used by telling the requester: a door without a verb for using it did so. Telling again uses
+    /// nothing.
+    pub told: bool,
     /// How it went, where a runner of ours ran it.
     pub run: Option<RunEnd>,
 }
@@ -213,8 +228,21 @@ pub enum Consumption {
 
 impl Approval {
     /// What an allow for longer than this once would stand for: entries for a command, or why there can be none.
+    /// In words: where an entry that is made for it would hold.
+    pub fn offer_holds(&self) -> Option<String> {
+        GrantPlace::of(&self.request).map(|place| place.words())
+    }
+
     pub fn offer(&self) -> Option<Offer> {
         self.request.assessment.as_ref().map(|assessment| assessment.offer(self.terms.allow_safe))
+    }
+
+    /// Three digits that a person types to allow something dangerous: a second act, unlike the first, that cannot be
+    /// done without having looked at the card. No secret, and the same wherever the request is shown.
+    pub fn number(&self) -> String {
+        let hash = Digest::of_parts(&[NUMBER_DOMAIN, self.id.as_bytes(), self.request.digest.as_bytes()]);
+        let start = hash.as_bytes().iter().take(8).fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+        format!("{:03}", start % 1000)
     }
 
     pub fn status(&self) -> Status {
@@ -270,8 +298,8 @@ impl Approval {
         Ok(ended(Status::Expired, Reason::Expired, at, None))
     }
 
-    /// Takes the permit: once, and only while it is fresh.
-    pub fn consume(&self, now: Timestamp) -> Result<Self, Consumption> {
+    /// Takes the permit: once, and only while it is fresh. `told`: by telling the requester.
+    pub fn consume(&self, now: Timestamp, told: bool) -> Result<Self, Consumption> {
         let Some(outcome) = self.outcome.as_ref().filter(|outcome| outcome.status == Status::Approved) else {
             return Err(Consumption::NotApproved(self.status()));
         };
@@ -281,7 +309,7 @@ impl Approval {
         if now >= outcome.at.plus_millis(PERMIT_TTL_MS) {
             return Err(Consumption::Stale);
         }
-        Ok(Self { consumed_at: Some(now), ..self.clone() })
+        Ok(Self { consumed_at: Some(now), told, ..self.clone() })
     }
 
     /// Says how the run of a used permit ended: once.
@@ -352,6 +380,7 @@ mod tests {
             },
             outcome: None,
             consumed_at: None,
+            told: false,
             run: None,
         }
     }
@@ -422,16 +451,17 @@ mod tests {
     #[test]
     fn threat_18_a_permit_is_used_once() {
         let approved = pending().apply(Change::Decide(decision(Code::AllowOnce, START))).unwrap();
-        let used = approved.consume(START).unwrap();
-        assert_eq!(used.consume(START), Err(Consumption::AlreadyUsed(START)));
-        assert_eq!(pending().consume(START), Err(Consumption::NotApproved(Status::Pending)));
+        let used = approved.consume(START, false).unwrap();
+        assert_eq!(used.consume(START, false), Err(Consumption::AlreadyUsed(START)));
+        assert_eq!(used.consume(START, true), Err(Consumption::AlreadyUsed(START)));
+        assert_eq!(pending().consume(START, false), Err(Consumption::NotApproved(Status::Pending)));
     }
 
     #[test]
     fn threat_21_a_permit_goes_stale() {
         let approved = pending().apply(Change::Decide(decision(Code::AllowOnce, START))).unwrap();
         let last = Timestamp::from_millis(START.plus_millis(PERMIT_TTL_MS).as_millis() - 1);
-        assert!(approved.consume(last).is_ok());
-        assert_eq!(approved.consume(START.plus_millis(PERMIT_TTL_MS)), Err(Consumption::Stale));
+        assert!(approved.consume(last, false).is_ok());
+        assert_eq!(approved.consume(START.plus_millis(PERMIT_TTL_MS), false), Err(Consumption::Stale));
     }
 }

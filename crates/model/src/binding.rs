@@ -26,11 +26,17 @@ pub struct Binding {
     /// Files that are given to a program to run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<BoundFile>,
-    /// What a repository's own configuration makes `git` run, in words.
+    /// What files of a project, or where programs are found, could make the command do, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub helpers: Vec<String>,
+    /// Files that names in the command lead to through links, absolute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
     /// Of the inherited environment, names and values.
     pub environment: Digest,
+    /// Of those inherited variables that are not known to change nothing: what a lasting yes is compared by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steering: Option<Digest>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +74,9 @@ impl Binding {
         let files = self.scripts.iter().chain(&self.shell).chain([&self.folder]);
         let texts = files.flat_map(|file| [&file.path, &file.id]).chain(programs);
         let fits = |text: &String| text.len() <= MAX_TEXT && !text.contains('\0');
-        [self.programs.len(), self.scripts.len(), self.helpers.len()].into_iter().all(|count| count <= MAX_FILES)
-            && texts.chain(&self.helpers).chain(&self.workspace).all(fits)
+        [self.programs.len(), self.scripts.len(), self.helpers.len(), self.links.len()]
+            .into_iter()
+            .all(|count| count <= MAX_FILES)
+            && texts.chain(&self.helpers).chain(&self.links).chain(&self.workspace).all(fits)
     }
 }

@@ -9,6 +9,7 @@ use crate::canonical::Digest;
 use crate::grant::GrantTerms;
 use crate::id::GrantId;
 use crate::menu::Code;
+use crate::render::escape_line;
 use crate::request::Request;
 use crate::time::Timestamp;
 
@@ -45,6 +46,8 @@ pub struct Answer {
     pub prefix: Option<String>,
     /// The digest of an override that was shown with its risk: the person means it.
     pub confirm: Option<Digest>,
+    /// What a person typed off the card of something dangerous. Where a surface sends one, it has to be right.
+    pub number: Option<String>,
     pub terms: GrantTerms,
 }
 
@@ -79,6 +82,8 @@ pub enum AnswerError {
     Nul(&'static str),
     #[error("this is a question: send the answer in `answer`, or deny it")]
     AnswerMissing,
+    #[error("`answer` is none of the options; answer with one of {0}")]
+    NotAnOption(String),
     #[error("`answer` is for questions; use `note` to tell the agent something")]
     AnswerUnexpected,
     #[error("a refusal cannot carry an override; deny with a `note`, or allow with the override")]
@@ -103,6 +108,7 @@ impl Answer {
             remember: false,
             prefix: None,
             confirm: None,
+            number: None,
             terms: GrantTerms::default(),
         }
     }
@@ -131,8 +137,13 @@ impl Answer {
         if action.kind() == ActionKind::Question && self.allows() {
             // The menu has no word for answering: the text of codes 4 and 5 is the answer.
             self.answer = self.answer.or_else(|| self.replacement.take()).or_else(|| self.note.take());
-            if self.answer.is_none() {
-                return Err(AnswerError::AnswerMissing);
+            let Some(answer) = &self.answer else { return Err(AnswerError::AnswerMissing) };
+            let options = action.options();
+            if !options.is_empty() && !options.contains(answer) {
+                // Spaces around it are nobody's answer; anything else must be one of them, to the letter.
+                let meant = options.iter().find(|option| option.trim() == answer.trim());
+                let Some(meant) = meant else { return Err(AnswerError::NotAnOption(listed(options))) };
+                self.answer = Some(meant.clone());
             }
         } else if self.answer.is_some() {
             return Err(AnswerError::AnswerUnexpected);
@@ -180,6 +191,18 @@ impl Request {
     }
 }
 
+/// As an error names them: as many as fit on a line or two.
+fn listed(options: &[String]) -> String {
+    const MOST: usize = 8;
+    const MAX_CHARS: usize = 40;
+    let short = |option: &String| format!("`{}`", escape_line(&option.chars().take(MAX_CHARS).collect::<String>()));
+    let mut text = options.iter().take(MOST).map(short).collect::<Vec<_>>().join(", ");
+    if options.len() > MOST {
+        text.push_str(&format!(" and {} more", options.len() - MOST));
+    }
+    text
+}
+
 fn check_text(field: &'static str, text: Option<&str>) -> Result<(), AnswerError> {
     match text {
         Some(text) if text.len() > MAX_TEXT_BYTES => Err(AnswerError::TooLong(field)),
@@ -193,7 +216,29 @@ mod tests {
     use super::*;
 
     fn question() -> Action {
-        Action::Question { text: "which?".into(), options: vec!["a".into(), "b".into()] }
+        Action::Question { text: "which?".into(), options: vec![] }
+    }
+
+    #[test]
+    fn threat_92_an_answer_is_one_of_the_options() {
+        let options = || vec!["eu".to_owned(), "us".to_owned()];
+        let action_type = crate::action::ActionType::new("ask_user").unwrap();
+        let asked = Action::Question { text: "where?".into(), options: options() };
+        let custom = Action::Custom { action_type, title: "t".into(), preview: "where?".into(), options: options() };
+        for action in [asked, custom] {
+            let said = |text: &str| {
+                let answer = Answer { answer: Some(text.into()), ..Answer::plain(Choice::AllowOnce) };
+                answer.fit(&action).map(|fit| fit.answer)
+            };
+            assert_eq!((said("eu"), said(" us\n")), (Ok(Some("eu".into())), Ok(Some("us".into()))));
+            for bad in ["mars", "EU", "", "eu us", "e"] {
+                assert!(matches!(said(bad), Err(AnswerError::NotAnOption(_))), "{bad}");
+            }
+            assert!(matches!(Code::parse_reply("4 mars").unwrap().fit(&action), Err(AnswerError::NotAnOption(_))));
+            assert_eq!(Code::parse_reply("4 eu").unwrap().fit(&action).unwrap().answer.as_deref(), Some("eu"));
+            assert_eq!(Answer::plain(Choice::AllowOnce).fit(&action), Err(AnswerError::AnswerMissing));
+            assert!(Answer::plain(Choice::Deny).fit(&action).is_ok());
+        }
     }
 
     fn exec() -> Action {

@@ -58,6 +58,17 @@ pub enum EventBody {
     },
     Consumed {
         approval_id: ApprovalId,
+        /// By telling the requester, and not by a verb of its own.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        told: bool,
+    },
+    /// Somebody typed another number than the one on the card of something dangerous. What was typed is not kept.
+    WrongNumber {
+        approval_id: ApprovalId,
+        key_id: KeyId,
+        by: String,
+        /// By this key, about this request, with this one.
+        count: u32,
     },
     /// Somebody wants the run that used it ended.
     StopAsked {
@@ -124,6 +135,7 @@ pub enum EventKind {
     Ruled,
     Resolved,
     Consumed,
+    WrongNumber,
     StopAsked,
     Ran,
     GrantMade,
@@ -144,6 +156,7 @@ impl EventKind {
             Self::Ruled => "ruled",
             Self::Resolved => "resolved",
             Self::Consumed => "consumed",
+            Self::WrongNumber => "wrong_number",
             Self::StopAsked => "stop_asked",
             Self::Ran => "ran",
             Self::GrantMade => "grant_made",
@@ -166,6 +179,7 @@ impl EventBody {
             Self::Ruled { .. } => EventKind::Ruled,
             Self::Resolved { .. } => EventKind::Resolved,
             Self::Consumed { .. } => EventKind::Consumed,
+            Self::WrongNumber { .. } => EventKind::WrongNumber,
             Self::StopAsked { .. } => EventKind::StopAsked,
             Self::Ran { .. } => EventKind::Ran,
             Self::GrantMade { .. } => EventKind::GrantMade,
@@ -185,7 +199,8 @@ impl EventBody {
             Self::Requested { approval_id, .. }
             | Self::Ruled { approval_id, .. }
             | Self::Resolved { approval_id, .. }
-            | Self::Consumed { approval_id }
+            | Self::Consumed { approval_id, .. }
+            | Self::WrongNumber { approval_id, .. }
             | Self::StopAsked { approval_id, .. }
             | Self::Ran { approval_id, .. }
             | Self::GrantMade { approval_id, .. } => Some(*approval_id),
@@ -257,7 +272,7 @@ mod tests {
         let mut prev = GENESIS;
         (1..=length)
             .map(|seq| {
-                let body = EventBody::Consumed { approval_id: ApprovalId::from_random([seq as u8; 16]) };
+                let body = EventBody::Consumed { approval_id: ApprovalId::from_random([seq as u8; 16]), told: false };
                 let (line, hash) = Event { seq, at: Timestamp::from_millis(seq as i64), body }.seal(&prev).unwrap();
                 prev = hash;
                 (seq, line, hash)

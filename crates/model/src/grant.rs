@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::action::{Action, ActionType};
 use crate::canonical::Digest;
 use crate::decision::{Answer, Choice};
+use crate::grant_place::GrantPlace;
 use crate::id::{ApprovalId, ClientId, GrantId, KeyId};
 use crate::request::Request;
 use crate::risk::Assessment;
@@ -14,6 +15,10 @@ use crate::time::Timestamp;
 
 /// Entry grants end by themselves after 30 days.
 pub const DEFAULT_ENTRY_GRANT_MS: u64 = 30 * 24 * 3600 * 1000;
+
+/// What holds for a session ends with it, and after a day whatever became of the session: nobody hears when an agent's
+/// run is over.
+pub const MAX_SESSION_GRANT_MS: u64 = 24 * 3600 * 1000;
 
 /// The subject of entries for commands.
 const COMMANDS: &str = "commands";
@@ -23,6 +28,9 @@ pub struct Grant {
     pub id: GrantId,
     pub kind: GrantKind,
     pub scope: Scope,
+    /// Where it holds; anywhere, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<GrantPlace>,
     pub created_at: Timestamp,
     pub created_by: String,
     /// The approval whose answer made it.
@@ -111,16 +119,28 @@ impl Grant {
                 profile: request.requester.profile.clone(),
                 session: for_session.then(|| request.session_id.clone()),
             },
+            place: matches!(answer.choice, Choice::AllowSession | Choice::AllowAlways)
+                .then(|| GrantPlace::of(request))
+                .flatten(),
             created_at: now,
             created_by: by.to_owned(),
             approval_id,
-            expires_at: answer.terms.expires_in_ms.or(default_ms).map(|ms| now.plus_millis(ms)),
+            expires_at: lifetime(answer.terms.expires_in_ms.or(default_ms), for_session).map(|ms| now.plus_millis(ms)),
             revoked_at: None,
         }))
     }
 
     pub fn is_active(&self, now: Timestamp) -> bool {
-        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
+        self.revoked_at.is_none() && self.ends_at().is_none_or(|end| now < end)
+    }
+
+    /// Also of a session's grant that was stored when these had no such limit.
+    fn ends_at(&self) -> Option<Timestamp> {
+        let session = self.scope.session.as_ref().map(|_| self.created_at.plus_millis(MAX_SESSION_GRANT_MS));
+        match (self.expires_at, session) {
+            (Some(end), Some(session)) => Some(end.min(session)),
+            (end, session) => end.or(session),
+        }
     }
 
     pub fn is_action_type(&self) -> bool {
@@ -145,7 +165,9 @@ impl Grant {
     }
 
     fn holds_for(&self, request: &Request, now: Timestamp) -> bool {
-        self.is_active(now) && self.scope.includes(request)
+        self.is_active(now)
+            && self.scope.includes(request)
+            && self.place.as_ref().is_none_or(|place| place.holds_for(request))
     }
 
     /// What the store finds candidates by: a grant can only cover requests that name its subject.
@@ -186,7 +208,7 @@ impl GrantKind {
             Action::Exec(_) => match self {
                 Self::ActionType { action_type, tool } => {
                     let plain = request.assessment.as_ref().is_some_and(Assessment::is_plain);
-                    plain && action_type.is_exec() && tool.is_none()
+                    plain && *action_type == request.action_type && tool.is_none()
                 }
                 Self::Command { .. } | Self::Tool { .. } | Self::Exact { .. } => false,
             },
@@ -205,6 +227,10 @@ impl GrantKind {
             },
         }
     }
+}
+
+fn lifetime(asked: Option<u64>, for_session: bool) -> Option<u64> {
+    if for_session { Some(asked.unwrap_or(MAX_SESSION_GRANT_MS).min(MAX_SESSION_GRANT_MS)) } else { asked }
 }
 
 fn action_type_kind(request: &Request) -> Result<GrantKind, GrantError> {
@@ -287,7 +313,8 @@ mod tests {
         };
         let session = made(Choice::AllowActionTypeForSession, &asked);
         let always = made(Choice::AllowActionType, &asked);
-        assert_eq!((session.expires_at, always.expires_at), (None, None));
+        assert_eq!(session.expires_at, Some(NOW.plus_millis(MAX_SESSION_GRANT_MS)));
+        assert_eq!(always.expires_at, None);
         assert!(session.covers(&later, NOW) && always.covers(&later, NOW) && always.covers(&elsewhere, NOW));
         assert!(!session.covers(&elsewhere, NOW));
         assert!(!session.covers(&stranger, NOW) && !always.covers(&stranger, NOW));
@@ -326,6 +353,26 @@ mod tests {
         let session = made(Choice::AllowSession, &asked);
         let elsewhere = Request { session_id: "other".into(), ..asked.clone() };
         assert!(session.entries_for(&elsewhere, NOW).is_empty() && !grant.entries_for(&elsewhere, NOW).is_empty());
+    }
+
+    #[test]
+    fn what_holds_for_a_session_ends_after_a_day_whatever_was_said() {
+        let asked = request(exec("npm ci"));
+        let (grant, approval) = (GrantId::from_random([1; 16]), ApprovalId::from_random([2; 16]));
+        for choice in [Choice::AllowSession, Choice::AllowActionTypeForSession] {
+            for said in [None, Some(MAX_SESSION_GRANT_MS * 30), Some(MAX_SESSION_GRANT_MS)] {
+                let answer = Answer { terms: GrantTerms { expires_in_ms: said }, ..Answer::plain(choice) };
+                let mut made = Grant::from_answer(&answer, &asked, grant, approval, NOW, "ann", true).unwrap().unwrap();
+                assert_eq!(made.expires_at, Some(NOW.plus_millis(MAX_SESSION_GRANT_MS)), "{choice:?} {said:?}");
+                // As it was stored before there was this limit.
+                made.expires_at = None;
+                assert!(made.is_active(NOW.plus_millis(MAX_SESSION_GRANT_MS - 1)));
+                assert!(!made.is_active(NOW.plus_millis(MAX_SESSION_GRANT_MS)));
+            }
+            let answer = Answer { terms: GrantTerms { expires_in_ms: Some(60_000) }, ..Answer::plain(choice) };
+            let made = Grant::from_answer(&answer, &asked, grant, approval, NOW, "ann", true).unwrap().unwrap();
+            assert_eq!(made.expires_at, Some(NOW.plus_millis(60_000)));
+        }
     }
 
     #[test]

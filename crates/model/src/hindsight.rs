@@ -1,11 +1,10 @@
 //! What an answer for longer than this once would have let through lately: to be looked at before it is given.
 
-use std::sync::Arc;
-
 use countersign_shell::{Entry, Offer};
 
 use crate::action::Action;
 use crate::approval::Approval;
+use crate::grant_place::GrantPlace;
 use crate::mask::mask;
 
 const MAX_EXAMPLES: usize = 3;
@@ -23,9 +22,10 @@ pub struct Hindsight {
 
 impl Hindsight {
     /// `recent`: newest first. Nothing where no entry can be made.
-    pub fn of(approval: &Approval, recent: &[Arc<Approval>]) -> Self {
+    pub fn of<'a>(approval: &Approval, recent: impl IntoIterator<Item = &'a Approval>) -> Self {
         let Some(Offer::Entries { patterns, .. }) = approval.offer() else { return Self::default() };
         let entries: Vec<Entry> = patterns.iter().filter_map(|pattern| Entry::parse(pattern)).collect();
+        let place = GrantPlace::of(&approval.request);
         let mut seen = Self::default();
         for other in recent {
             let request = &other.request;
@@ -34,7 +34,8 @@ impl Hindsight {
                 continue;
             }
             seen.looked_at += 1;
-            if !assessment.covered_by(entries.iter(), approval.terms.allow_safe, request.binding()) {
+            let there = place.as_ref().is_none_or(|place| place.holds_for(request));
+            if !there || !assessment.covered_by(entries.iter(), approval.terms.allow_safe, request.binding()) {
                 continue;
             }
             seen.covered += 1;
@@ -56,6 +57,7 @@ mod tests {
     use crate::request::tests::{exec, request, tool};
     use crate::ruling::Fallback;
     use crate::time::Timestamp;
+    use std::sync::Arc;
 
     fn asked(number: u8, action: Action) -> Arc<Approval> {
         Arc::new(Approval {
@@ -73,6 +75,7 @@ mod tests {
             },
             outcome: None,
             consumed_at: None,
+            told: false,
             run: None,
         })
     }
@@ -89,7 +92,7 @@ mod tests {
             asked(6, exec("git status")),
             asked(7, tool("npm", "exec")),
         ];
-        let seen = Hindsight::of(&this, &recent);
+        let seen = Hindsight::of(&this, recent.iter().map(|approval| &**approval));
         assert_eq!((seen.looked_at, seen.covered), (5, 3));
         assert_eq!(seen.examples, ["npm ci && git status", "npm ci"]);
     }
@@ -97,6 +100,9 @@ mod tests {
     #[test]
     fn where_no_entry_can_be_made_there_is_nothing_to_look_at() {
         let this = asked(1, exec("rm -rf /"));
-        assert_eq!(Hindsight::of(&this, &[asked(2, exec("rm -rf /"))]), Hindsight::default());
+        assert_eq!(
+            Hindsight::of(&this, [asked(2, exec("rm -rf /"))].iter().map(|approval: &Arc<Approval>| &**approval)),
+            Hindsight::default()
+        );
     }
 }

@@ -86,6 +86,20 @@ random_id!(
     "key_"
 );
 
+/// Fewer hex digits than this are a word like any other: a person's own abbreviation, or a caller's name for its request.
+const MIN_PART_DIGITS: usize = 8;
+const ID_DIGITS: usize = 32;
+
+impl ApprovalId {
+    /// Whether this reads as one of the gate's ids, whole or in part. Nobody may name a request so, and nothing is ever
+    /// looked for by a part: what it means changes with every new request.
+    pub fn is_like(text: &str) -> bool {
+        let prefixed = text.get(..Self::PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(Self::PREFIX));
+        let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        prefixed || (is_hex && (MIN_PART_DIGITS..=ID_DIGITS).contains(&text.len()))
+    }
+}
+
 /// What the wire shows of a client: the first 12 hex digits of its key's SHA-256. Never used to find or to
 /// compare a key, since 48 bits collide.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -117,6 +131,23 @@ mod tests {
         let id = ApprovalId::from_random([0xab; 16]);
         assert_eq!(id.to_string(), format!("appr_{}", "ab".repeat(16)));
         assert_eq!(id.to_string().parse(), Ok(id));
+    }
+
+    #[test]
+    fn threat_83_ids_of_the_gate_are_known_whole_and_in_part() {
+        let whole = ApprovalId::from_random([0xab; 16]).to_string();
+        let digits = "ab".repeat(16);
+        for like in
+            [whole.as_str(), "appr_", "appr_ab12", "appr_job", "APPR_x", "Appr_1", &digits, "deadbeef", "DEADBEEF"]
+        {
+            assert!(ApprovalId::is_like(like), "{like}");
+        }
+        for own in
+            ["", "ab12", "abcdefa", "job-1", "0194-44a0", "01944460-0000-7000-8000-000000000000", "appr", "xappr_1"]
+        {
+            assert!(!ApprovalId::is_like(own), "{own}");
+        }
+        assert!(!ApprovalId::is_like(&"a".repeat(33)));
     }
 
     #[test]

@@ -7,7 +7,9 @@ use crate::grant::Grant;
 use crate::id::GrantId;
 use crate::policy::{Flood, Overlay, Policy, StoredPolicy, ToolEffect, ToolRule};
 use crate::request::Request;
+use crate::risk::Assessment;
 use crate::ruling::{AllowBy, Ask, DenyWhy, Facts, Fallback, Mode, Ruling, Security, Terms, rule};
+use crate::terminal::TerminalTerms;
 use crate::time::Timestamp;
 
 /// The category of tools that run commands.
@@ -145,6 +147,7 @@ impl<'j> Subject<'j> {
             ask: if effect == Some(ToolEffect::Ask) { Ask::Always } else { ask },
             // In an engine's session its host sees every call, the harmless ones too.
             allow_safe: overlay.and_then(|overlay| overlay.allow_safe).unwrap_or(policy.allow_safe)
+                && (policy.assume_project_files_clean || !self.rests_on_unseen_files())
                 && request.engine.as_ref().and_then(|engine| engine.mode).is_none(),
         };
         let listed = (effect == Some(ToolEffect::Allow)).then_some(Cover { by: AllowBy::Allowlist, grant: None });
@@ -164,6 +167,12 @@ impl<'j> Subject<'j> {
         assessment.may_be_any(rules, self.request.binding())
     }
 
+    /// Whether it is safe only if files are harmless that nobody looked at.
+    fn rests_on_unseen_files(self) -> bool {
+        let obeys = self.request.assessment.as_ref().is_some_and(Assessment::obeys_project);
+        obeys && self.request.binding().is_none()
+    }
+
     /// What the workspace's file forbids counts from any file.
     fn blacklisted(self) -> bool {
         self.request.terminal.as_ref().is_some_and(|terms| terms.blacklisted)
@@ -171,7 +180,8 @@ impl<'j> Subject<'j> {
 
     /// A file that a person trusts turns asking off. Deny rules, `security: deny` and `ask: always` stand above it.
     fn confirmation_off(self) -> bool {
-        self.trusted && self.request.terminal.as_ref().is_some_and(|terms| terms.confirmation_off)
+        let terms = self.request.terminal.as_ref().filter(|terms| self.trusted && terms.confirmation_off);
+        terms.is_some_and(|terms| self.request.stays_in(&terms.workspace))
     }
 
     /// A grant that speaks for all of it by itself.
@@ -187,7 +197,9 @@ impl<'j> Subject<'j> {
         let listed = overlay.and_then(|overlay| overlay.allowlist.as_ref()).unwrap_or(&self.policy.allowlist);
         // What an argument pattern leaves of an entry is not known here: it speaks for nothing.
         let listed = listed.iter().filter(|entry| entry.arg_pattern.is_none()).map(|entry| &entry.pattern);
-        let trusted = self.request.terminal.iter().filter(|_| self.trusted).flat_map(|terms| &terms.whitelisted);
+        // A workspace's own entries are for what runs inside it.
+        let inside = |terms: &&TerminalTerms| self.trusted && self.request.stays_in(&terms.workspace);
+        let trusted = self.request.terminal.iter().filter(inside).flat_map(|terms| &terms.whitelisted);
         let listed = listed.chain(trusted);
         if assessment.covered_by(listed.clone(), allow_safe, files) {
             return Some(Cover { by: AllowBy::Allowlist, grant: None });
@@ -227,7 +239,12 @@ fn tool_effect<'a>(rules: impl Iterator<Item = &'a ToolRule>, request: &Request)
     let (name, category) = match &request.action {
         Action::Tool { name, category, .. } => (name.as_str(), category.as_deref()),
         Action::Custom { action_type, .. } => (action_type.as_str(), None),
-        Action::Exec(_) => (request.engine.as_ref()?.tool.as_deref()?, Some(COMMANDS)),
+        Action::Exec(_) => match request.engine.as_ref().and_then(|engine| engine.tool.as_deref()) {
+            Some(tool) => (tool, Some(COMMANDS)),
+            None if request.action_type.is_exec() => return None,
+            // A rule against a type holds also where the type means a command.
+            None => (request.action_type.as_str(), None),
+        },
         Action::Question { .. } => return None,
     };
     // Allowing a tool that runs commands would allow every command.
@@ -324,7 +341,9 @@ mod tests {
     /// Under this policy and this file, trusted or not.
     fn in_workspace(policy: &str, file: &str, trusted: bool, command: &str) -> Ruling {
         let input = crate::terminal::TerminalInput { workspace: "/w".into(), file: Some(file.as_bytes().to_vec()) };
-        judge(&stored(policy), &request(exec(command)).in_workspace(&input), &[], trusted, NOW).ruling
+        let Action::Exec(command) = exec(command) else { panic!() };
+        let action = Action::Exec(crate::action::Exec { cwd: Some("/w/sub".into()), ..command });
+        judge(&stored(policy), &request(action).in_workspace(&input), &[], trusted, NOW).ruling
     }
 
     #[test]

@@ -150,10 +150,10 @@ fn put_in_order(out: &mut Vec<u8>, first: usize, members: &mut [Member<'_>]) -> 
 fn string_end(text: &[u8], at: usize) -> Option<usize> {
     let mut at = at + 1;
     loop {
+        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
         match text.get(at)? {
             b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => at += 1,
+            _ => at += 2,
         }
     }
 }

@@ -31,6 +31,9 @@ pub struct Policy {
     pub ask_fallback: Fallback,
     #[serde(default = "yes")]
     pub allow_safe: bool,
+    /// Where nobody looked at a project's files, commands that obey them count as if those were harmless.
+    #[serde(default = "yes")]
+    pub assume_project_files_clean: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowlist: Vec<AllowEntry>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -193,6 +196,7 @@ impl Default for Policy {
             timeout_ms: None,
             ask_fallback: Fallback::default(),
             allow_safe: true,
+            assume_project_files_clean: true,
             allowlist: Vec::new(),
             deny: Vec::new(),
             tools: Vec::new(),

@@ -10,7 +10,9 @@ use thiserror::Error;
 use crate::action::{Action, ActionError, ActionType};
 use crate::binding::Binding;
 use crate::canonical::Digest;
+use crate::command_type::CommandTypes;
 use crate::engine::EngineTerms;
+use crate::grant_place::lies_in;
 use crate::id::{ApprovalId, ClientId, KeyId};
 use crate::render::AgentWords;
 use crate::risk::{Assessment, Risk};
@@ -137,6 +139,9 @@ pub struct Request {
     /// What an engine's session adds to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineTerms>,
+    /// The way to people that it named and that is not set up: it went to everybody instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_configured: Option<ChannelChoice>,
 }
 
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -149,9 +154,14 @@ pub enum RequestError {
     WordsTooLong(&'static str),
     #[error("at most {MAX_LABELS} facts about itself can be sent with a request")]
     TooManyLabels,
-    #[error("an `id` of your own cannot look like one of the gate's; leave out the `{}`", ApprovalId::PREFIX)]
+    #[error(
+        "an `id` of your own cannot read like one of the gate's: not `{}…`, and not 8 to 32 hex digits; a UUID with its dashes is fine",
+        ApprovalId::PREFIX
+    )]
     AliasLikeId,
-    #[error("action type `exec_cmd` is for commands, and a command has no other; send the command in `command`")]
+    #[error(
+        "this action type and this action do not go together: a type such as `exec_cmd` or `bash` is for commands, and a command has no other; send the command in `command`"
+    )]
     TypeMismatch,
 }
 
@@ -170,7 +180,18 @@ impl Request {
         target: Target,
         terms: TermsAsked,
         rules: Option<&Rules>,
+        commands: &CommandTypes,
     ) -> Result<Self, RequestError> {
+        let mut words = words;
+        let said = match &action {
+            Action::Custom { title, .. } => Some(title.clone()),
+            Action::Exec(_) | Action::Tool { .. } | Action::Question { .. } => None,
+        };
+        let action = commands.read(action, &action_type)?;
+        if let (Action::Exec(_), Some(said)) = (&action, said) {
+            // What was the title of a custom action is what the agent says of the command.
+            words.title.get_or_insert(said);
+        }
         check_label("session_id", &session_id)?;
         check_label("context_id", context_id.as_deref().unwrap_or("-"))?;
         check_label("agent_id", words.agent_id.as_deref().unwrap_or("-"))?;
@@ -178,10 +199,7 @@ impl Request {
         check_words("ask", words.ask.as_deref())?;
         check_alias(alias.as_deref())?;
         check_labels(&words.labels)?;
-        if action_type.is_exec() != matches!(action, Action::Exec(_)) {
-            return Err(RequestError::TypeMismatch);
-        }
-        let (digest, effect, assessment) = (action.digest()?, action.effect_digest()?, action.assess(rules));
+        let ((digest, effect), assessment) = (action.digests()?, action.assess(rules));
         Ok(Self {
             requester,
             session_id,
@@ -198,6 +216,7 @@ impl Request {
             terms,
             terminal: None,
             engine: None,
+            not_configured: None,
         })
     }
 }
@@ -209,10 +228,28 @@ impl Request {
         Self { terminal, ..self }
     }
 
+    /// The same, which named a way to people that is not there.
+    pub fn instead_of(self, named: Option<ChannelChoice>) -> Self {
+        Self { not_configured: named, ..self }
+    }
+
     /// The same, asked by an engine.
     pub fn from_engine(self, terms: EngineTerms) -> Self {
         let requester = Requester { door: Door::Engine, ..self.requester };
         Self { requester, engine: Some(terms), ..self }
+    }
+
+    /// The folder that the work belongs to, as the requester says.
+    pub fn workspace(&self) -> Option<&str> {
+        let bound = self.binding().and_then(|binding| binding.workspace.as_deref());
+        bound.or_else(|| self.terminal.as_ref().map(|terms| terms.workspace.as_str()))
+    }
+
+    /// Whether everything in a command runs inside this folder, as far as its text and its folder say.
+    pub fn stays_in(&self, workspace: &str) -> bool {
+        let Some(assessment) = &self.assessment else { return false };
+        let record = &assessment.record;
+        !record.anywhere && !record.folders.is_empty() && record.folders.iter().all(|folder| lies_in(folder, workspace))
     }
 
     /// What a command would find where it runs.
@@ -246,7 +283,7 @@ fn check_words(field: &'static str, text: Option<&str>) -> Result<(), RequestErr
 fn check_alias(alias: Option<&str>) -> Result<(), RequestError> {
     let Some(alias) = alias else { return Ok(()) };
     check_label("id", alias)?;
-    if alias.starts_with(ApprovalId::PREFIX) { Err(RequestError::AliasLikeId) } else { Ok(()) }
+    if ApprovalId::is_like(alias) { Err(RequestError::AliasLikeId) } else { Ok(()) }
 }
 
 fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), RequestError> {
@@ -285,6 +322,7 @@ pub(crate) mod tests {
             action_type: ActionType::new(action_type).unwrap(),
             title: "title".to_owned(),
             preview: preview.to_owned(),
+            options: Vec::new(),
         }
     }
 
@@ -324,6 +362,7 @@ pub(crate) mod tests {
             Target::default(),
             TermsAsked::default(),
             None,
+            &CommandTypes::default(),
         )
     }
 
@@ -336,8 +375,21 @@ pub(crate) mod tests {
     fn a_command_cannot_pose_as_another_type_nor_another_as_a_command() {
         let harmless = ActionType::new("http_request").unwrap();
         assert_eq!(build(exec("rm -rf /"), harmless, "s"), Err(RequestError::TypeMismatch));
-        let posing = Action::Custom { action_type: ActionType::exec(), title: "t".into(), preview: "p".into() };
-        assert_eq!(build(posing, ActionType::exec(), "s"), Err(RequestError::TypeMismatch));
+        let bash = || ActionType::new("Bash").unwrap();
+        assert_eq!(build(tool("x", "edit"), bash(), "s"), Err(RequestError::TypeMismatch));
+        assert_eq!(build(question(), bash(), "s"), Err(RequestError::TypeMismatch));
+        assert_eq!(build(custom("http_request", "p"), bash(), "s"), Err(RequestError::TypeMismatch));
+        assert_eq!(build(custom("Bash", "p"), ActionType::new("x").unwrap(), "s"), Err(RequestError::TypeMismatch));
+        assert_eq!(build(custom("x", "p"), ActionType::new("y").unwrap(), "s"), Err(RequestError::TypeMismatch));
+    }
+
+    #[test]
+    fn threat_92_a_custom_action_of_a_commands_type_is_that_command() {
+        for name in ["exec_cmd", "Bash", "bash_command", "custom:bash", "run-shell-command"] {
+            let asked = build(custom(name, "rm -rf /"), ActionType::new(name).unwrap(), "s").unwrap();
+            assert_eq!((asked.action, asked.words.title.as_deref()), (exec("rm -rf /"), Some("title")), "{name}");
+            assert_eq!((asked.assessment.unwrap().risk, asked.action_type.as_str()), (Risk::Dangerous, name));
+        }
     }
 
     #[test]

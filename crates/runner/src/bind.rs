@@ -12,9 +12,10 @@ use thiserror::Error;
 use crate::environment::{EnvError, Inherited, check_request_env};
 use crate::files::{Form, Hash, Looked, look};
 use crate::folder::{Folder, real};
-use crate::git;
+use crate::links;
 use crate::lookup::{Hit, Lookup};
-use crate::reading::{Call, CallKind, Reading, read};
+use crate::project;
+use crate::reading::{Call, CallKind, Reading, Start, read};
 use crate::scripts::scripts;
 
 /// An interpreter may be a script with an interpreter of its own; the system follows a few.
@@ -78,6 +79,8 @@ pub struct Bound {
     pub(crate) binding: Binding,
     pub(crate) folder: Folder,
     pub(crate) main: Main,
+    /// What of the environment the command gets.
+    pub(crate) environment: Inherited,
 }
 
 /// What the system is told to start.
@@ -107,13 +110,17 @@ pub(crate) fn bind_in(spec: &Spec<'_>, folder: impl FnOnce() -> Result<Folder, B
     let (text, direct) = text_of(&spec.what)?;
     check_request_env(spec.env)?;
     let folder = folder()?;
-    let reading = read(&text, direct);
+    let home = spec.inherited.get("HOME").map(Path::new);
+    let reading = read(&text, Start { folder: &folder.path, home, direct });
+    let reduced = reading.only_reads.then(|| spec.inherited.for_reading(&folder.path));
+    let inherited = reduced.as_ref().unwrap_or(spec.inherited);
     let mut finds = Finds {
         folder: &folder,
-        inherited: spec.inherited,
+        inherited,
         reading: &reading,
         programs: Vec::new(),
         scripts: Vec::new(),
+        sentences: Vec::new(),
     };
     let (main, shell) = match spec.what {
         What::Text { shell, .. } => {
@@ -125,13 +132,21 @@ pub(crate) fn bind_in(spec: &Spec<'_>, folder: impl FnOnce() -> Result<Folder, B
     for call in &reading.calls {
         finds.call(call)?;
     }
-    let (programs, scripts) = (finds.programs, finds.scripts);
+    let (programs, scripts, mut helpers) = (finds.programs, finds.scripts, finds.sentences);
     let workspace = spec.workspace.map(real).transpose()?;
     let workspace = workspace.map(|path| text_path(&path)).transpose()?;
-    let helpers = git::helpers(&folder, &reading, spec.inherited);
-    let environment = spec.inherited.digest();
-    let binding = Binding { folder: folder.bound.clone(), workspace, shell, programs, scripts, helpers, environment };
-    Ok(Bound { binding, folder, main })
+    let found = links::look(&reading, inherited);
+    helpers.extend(project::look(&reading, inherited));
+    helpers.extend(found.option.map(|name| {
+        let name: String = name.chars().take(100).collect();
+        format!("a file here is called `{name}`, which a program takes for an option")
+    }));
+    helpers.extend(found.too_many.then(|| "there are more files here than could be looked at for links".to_owned()));
+    let (environment, steering, links) = (inherited.digest(), Some(inherited.steering()), found.paths);
+    let folder_bound = folder.bound.clone();
+    let binding =
+        Binding { folder: folder_bound, workspace, shell, programs, scripts, helpers, links, environment, steering };
+    Ok(Bound { binding, folder, main, environment: inherited.clone() })
 }
 
 /// The command as text that can be read, and whether it goes to the system without a shell.
@@ -157,11 +172,15 @@ struct Finds<'f> {
     reading: &'f Reading,
     programs: Vec<BoundProgram>,
     scripts: Vec<BoundFile>,
+    /// What a person should know of where programs are found.
+    sentences: Vec<String>,
 }
 
 impl Finds<'_> {
+    /// `place`: absolute, or nothing for the working directory.
     fn lookup(&self, place: &Path) -> Lookup<'_> {
-        let here = if place.as_os_str().is_empty() { self.folder.held() } else { self.folder.held().join(place) };
+        let start = place.as_os_str().is_empty() || place == self.folder.path;
+        let here = if start { self.folder.held() } else { place.to_path_buf() };
         Lookup { here, search: self.inherited.get("PATH"), home: self.inherited.get("HOME") }
     }
 
@@ -197,11 +216,11 @@ impl Finds<'_> {
         if call.kind == CallKind::Program {
             self.program(call)?;
         }
-        let place = call.place.as_deref();
-        let lookup = self.lookup(place.unwrap_or(Path::new("")));
-        let hits = scripts(call, &lookup);
-        for hit in hits.iter().filter(|hit| place.is_some() || !hit.relative) {
-            self.script(hit)?;
+        for place in &call.folders {
+            let hits = scripts(call, &self.lookup(place));
+            for hit in &hits {
+                self.script(hit)?;
+            }
         }
         Ok(())
     }
@@ -212,13 +231,16 @@ impl Finds<'_> {
         if unknown_path || self.programs.iter().any(|program| program.word == word) {
             return Ok(());
         }
-        let place = call.place.as_deref();
-        let Some(hit) = self.lookup(place.unwrap_or(Path::new(""))).program(word) else { return Ok(()) };
-        if hit.relative && self.reading.moves {
-            // The same word can mean two files, so it speaks for neither; the file that is meant here is checked.
-            return if place.is_some() { self.script(&hit) } else { Ok(()) };
+        let hits: Vec<Hit> = call.folders.iter().filter_map(|place| self.lookup(place).program(word)).collect();
+        let Some(hit) = hits.first() else { return Ok(()) };
+        if call.only_reads {
+            self.sentences.extend(project::planted(word, hit, self.folder, self.inherited));
         }
-        let Some(looked) = see(&hit, Hash::Program)? else { return Ok(()) };
+        if hit.relative && self.reading.moves {
+            // The same word can mean several files, so it speaks for none; those that are meant here are checked.
+            return hits.iter().try_for_each(|hit| self.script(hit));
+        }
+        let Some(looked) = see(hit, Hash::Program)? else { return Ok(()) };
         self.programs.push(BoundProgram { word: word.to_owned(), file: looked.bound });
         self.beside(word, &looked.form)
     }

@@ -33,6 +33,8 @@ const DROPPED: &[&str] = &[
 ];
 /// The last one holds our own addresses and keys.
 const DROPPED_PREFIXES: &[&[u8]] = &[b"LD_", b"DYLD_", b"BASH_FUNC_", b"COUNTERSIGN_"];
+/// Steer programs, and nothing works without them: where they lead is looked at.
+const ORDINARY: &[&str] = &["HOME", "PATH", "SHELL", "TERMINFO", "TERMINFO_DIRS"];
 /// Each child is told its own.
 const WORKING_DIRECTORY: &str = "PWD";
 
@@ -85,6 +87,35 @@ impl Inherited {
         let mut kept = kept;
         kept.remove(OsStr::new(WORKING_DIRECTORY));
         Self { variables: kept, dropped: dropped.into_keys().map(|name| name.to_string_lossy().into_owned()).collect() }
+    }
+
+    /// Of names and values that are not known to change nothing for the programs that get them.
+    pub(crate) fn steering(&self) -> Digest {
+        let ordinary = |name: &OsString| name.to_str().is_some_and(countersign_shell::is_ordinary_variable);
+        let others = self.variables.iter().filter(|(name, _)| !ordinary(name));
+        Self { variables: others.map(|(n, v)| (n.clone(), v.clone())).collect(), dropped: Vec::new() }.digest()
+    }
+
+    /// For a command that only reads in this folder: without what could make the programs in it run or load something,
+    /// without what leads into the folder, where whoever asks can write, and without what a shell would evaluate. A
+    /// person who is asked sees nothing of the environment, and of this nobody is asked.
+    pub(crate) fn for_reading(&self, folder: &Path) -> Self {
+        let own = self.get("HOME").is_some_and(|home| Path::new(home).starts_with(folder));
+        let leads_here = |value: &OsString| {
+            !own && std::env::split_paths(value).any(|path| path.is_absolute() && path.starts_with(folder))
+        };
+        let evaluated =
+            |value: &OsString| value.as_bytes().windows(2).any(|two| two == b"$(") || value.as_bytes().contains(&b'`');
+        let steers = |(name, value): &(&OsString, &OsString)| {
+            let Some(name) = name.to_str() else { return true };
+            let ordinary = ORDINARY.contains(&name);
+            (countersign_shell::is_steering_variable(name) || leads_here(value)) && !ordinary || evaluated(value)
+        };
+        let kept = self.variables.iter().filter(|variable| !steers(variable));
+        Self {
+            variables: kept.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            dropped: self.dropped.clone(),
+        }
     }
 
     /// The names that a child does not get, in order.

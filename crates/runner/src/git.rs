@@ -2,6 +2,7 @@
 //! that would already run some of it. The person's own configuration is theirs and not looked at.
 
 mod config;
+mod index;
 mod settings;
 
 use std::collections::BTreeSet;
@@ -10,8 +11,9 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use countersign_shell::Project;
+
 use crate::environment::Inherited;
-use crate::folder::Folder;
 use crate::reading::{Call, Reading};
 
 /// Configuration files one inside the other.
@@ -27,41 +29,36 @@ const READING_HOOKS: &[&str] = &["post-index-change"];
 const VALUED: &[&str] = &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"];
 
 /// One sentence for each setting that runs a program.
-pub(crate) fn helpers(folder: &Folder, reading: &Reading, inherited: &Inherited) -> Vec<String> {
-    let calls: Vec<&Call> = reading.calls.iter().filter(|call| call.name() == "git").collect();
-    if calls.is_empty() {
-        return Vec::new();
-    }
+pub(crate) fn helpers(reading: &Reading, inherited: &Inherited) -> Vec<String> {
+    let obeys = |call: &&Call| call.name() == "git" || call.obeys.iter().any(|project| project == Project::Git);
+    let calls: Vec<&Call> = reading.calls.iter().filter(obeys).collect();
     let mut found = Found { home: inherited.get("HOME"), ..Found::default() };
-    let mut folders = BTreeSet::from([folder.path.clone()]);
+    let mut folders: BTreeSet<&Path> = BTreeSet::new();
     for call in &calls {
-        let here = folder.path.join(call.place.as_deref().unwrap_or(Path::new("")));
-        let mut asked = Asked::read(call, &here);
-        folders.append(&mut asked.folders);
+        folders.extend(call.folders.iter().map(PathBuf::as_path));
+        let asked = Asked::read(call);
         found.subcommands.extend(asked.subcommand);
-        asked.git_folders.into_iter().for_each(|git| found.git_folder(&git));
-    }
-    if let Some(named) = inherited.get("GIT_DIR") {
-        found.git_folder(&folder.path.join(named));
+        for folder in &call.folders {
+            asked.git_folders.iter().for_each(|git| found.git_folder(&folder.join(git)));
+            inherited.get("GIT_DIR").into_iter().for_each(|named| found.git_folder(&folder.join(named)));
+        }
     }
     folders.iter().filter_map(|folder| repository(folder)).for_each(|git| found.git_folder(&git));
     found.sentences.truncate(MAX_SENTENCES);
     found.sentences
 }
 
-/// What one call says of where it looks, and what it does.
+/// What one call says beside where it runs.
 #[derive(Default)]
 struct Asked {
-    folders: BTreeSet<PathBuf>,
     git_folders: Vec<PathBuf>,
     subcommand: Option<String>,
 }
 
 impl Asked {
-    fn read(call: &Call, here: &Path) -> Self {
+    fn read(call: &Call) -> Self {
         let mut asked = Self::default();
-        let mut here = here.to_path_buf();
-        let mut words = call.arguments.iter().map(|word| word.as_deref());
+        let mut words = call.texts();
         while let Some(Some(word)) = words.next() {
             let (option, attached) = match word.split_once('=') {
                 Some((option, value)) if option.starts_with("--") => (option, Some(value)),
@@ -76,13 +73,10 @@ impl Asked {
                 None if VALUED.contains(&option) => words.next().flatten(),
                 None => None,
             };
-            match (option, value) {
-                ("-C", Some(value)) => here = here.join(value),
-                ("--git-dir", Some(value)) => asked.git_folders.push(here.join(value)),
-                _ => {}
+            if let ("--git-dir", Some(value)) = (option, value) {
+                asked.git_folders.push(PathBuf::from(value));
             }
         }
-        asked.folders.insert(here);
         asked
     }
 }
@@ -98,6 +92,12 @@ fn repository(folder: &Path) -> Option<PathBuf> {
         let bare = |place: &Path| place.join("HEAD").exists() && place.join("objects").is_dir();
         [git, level.to_path_buf()].into_iter().find(|place| bare(place) || place.ends_with(".git") && place.is_dir())
     })
+}
+
+/// The git folder of exactly this directory.
+fn repository_at(folder: &Path) -> Option<PathBuf> {
+    let git = folder.join(".git");
+    if git.is_file() { linked(&git) } else { git.is_dir().then_some(git) }
 }
 
 /// The folder that a `.git` file names: a worktree's or a submodule's.
@@ -140,6 +140,34 @@ impl Found<'_> {
             self.say(format!("`git` here runs the hook `{}`", hook.display()));
         }
         self.submodules(&common.join("modules"), 0);
+        self.links(&git, 0);
+    }
+
+    /// Repositories that lie in the work tree and are entered by `status` and `diff`: each has a folder of its own.
+    fn links(&mut self, git: &Path, depth: usize) {
+        let Some(tree) = git.file_name().filter(|name| *name == ".git").and(git.parent()) else {
+            // Where the work tree is elsewhere, so are they: a link at all is one too many.
+            if index::links(&git.join("index")).is_ok_and(|links| links.is_empty()) {
+                return;
+            }
+            return self.say(format!(
+                "`git` here works with repositories inside `{}`, which were not looked at",
+                git.display()
+            ));
+        };
+        let links = match index::links(&git.join("index")) {
+            Ok(links) => links,
+            Err(why) => return self.say(format!("the index of `{}` {why}", git.display())),
+        };
+        for link in links {
+            let Some(inner) = repository_at(&tree.join(&link)) else { continue };
+            if depth > MAX_INCLUDES || self.seen.len() > MAX_FILES {
+                return self.say(format!("`{link}` is one repository too many to look at"));
+            }
+            self.config(&inner.join("config"), 0);
+            self.config(&inner.join("config.worktree"), 0);
+            self.links(&inner, depth + 1);
+        }
     }
 
     /// `status` and `diff` look into submodules, each with a configuration of its own.

@@ -65,7 +65,7 @@ const PACKAGE_RUNNERS: &[&str] = &["npm", "pnpm", "yarn"];
 const PACKAGE_VERBS: &[&str] = &["run", "run-script", "start", "stop", "restart", "test", "t"];
 
 pub(crate) fn scripts(call: &Call, lookup: &Lookup<'_>) -> Vec<Hit> {
-    let words: Vec<&str> = call.arguments.iter().map_while(|word| word.as_deref()).collect();
+    let words: Vec<&str> = call.texts().map_while(|word| word).collect();
     let found = match call.kind {
         CallKind::Source => words.first().and_then(|word| lookup.sourced(word)).into_iter().collect(),
         CallKind::Program => of_program(call.name(), &words, lookup),

@@ -55,7 +55,7 @@ pub fn start(exec: &Exec, inherited: &Inherited, stdio: Stdio) -> Result<Running
     let mut command = command(exec, &bound);
     command
         .env_clear()
-        .envs(inherited.with(&exec.env, &bound.folder.path))
+        .envs(bound.environment.with(&exec.env, &bound.folder.path))
         .current_dir(bound.folder.held())
         .process_group(0);
     if stdio == Stdio::Capture {

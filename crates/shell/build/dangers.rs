@@ -2,13 +2,10 @@
 //! Format and rows are those of a user's own rules: `src/danger/format.rs`, `src/danger/compile.rs`. Here they are only
 //! written as source.
 
+#[path = "codes.rs"]
+mod codes;
 #[path = "../src/danger/compile.rs"]
 mod compile;
-#[path = "../src/effect.rs"]
-#[allow(dead_code, reason = "the build script reads rules and judges nothing")]
-mod effect;
-#[path = "effects.rs"]
-mod effects;
 #[path = "../src/danger/format.rs"]
 #[allow(dead_code, reason = "the build script reads rules and judges nothing")]
 mod format;
@@ -22,7 +19,8 @@ mod words;
 use crate::rule_error::RuleError;
 use compile::Compiler;
 use format::File;
-use rule::{Condition, Does, Known, Row, Rule, Speaks, Table, Test};
+use rule::{Condition, Does, Row, Rule, Speaks, Table, Test};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::{Debug, Write as _};
 use std::path::Path;
@@ -50,14 +48,9 @@ pub fn generate() -> Outcome<()> {
         add(&text, &mut compiler).map_err(|error| error.of(&path.display().to_string()))?;
     }
     join_families(&mut compiler);
-    let effects = effects::read()?;
-    for (command, does) in &effects.commands {
-        let (name, words) = command.split_once(' ').unwrap_or((command, ""));
-        let words = compiler.words(words.split_whitespace()).ok_or("too many words in rules/effects.toml")?;
-        compiler.names.entry(name.to_owned()).or_default().known.push(Known { words, does: *does });
-    }
+    let codes = codes::read()?;
     let mut source = secrets(&mut compiler).map_err(|error| format!("rules/paths.toml: {error}"))?;
-    source.push_str(&codes(&effects));
+    source.push_str(&said(&codes));
     source.push_str(&table_text(&compiler.finish()?)?);
     let out = std::env::var("OUT_DIR")?;
     std::fs::write(Path::new(&out).join("dangers.rs"), source)?;
@@ -116,11 +109,18 @@ fn secrets(compiler: &mut Compiler) -> Outcome<String> {
 }
 
 /// What the codes of other layers' reasons say.
-fn codes(effects: &effects::Known) -> String {
-    let arms: Vec<String> =
-        effects.codes.iter().map(|(code, does)| format!("{code:?} => {},", does_text(does))).collect();
-    let unknown = does_text(&Does { reversibility: effect::Reversibility::Unknown, ..Does::default() });
-    format!("pub fn said(code: &str) -> Does {{ match code {{ {} _ => {unknown} }} }}\n", arms.join("\n"))
+fn said(codes: &BTreeMap<String, codes::Said>) -> String {
+    let arm = |(code, said): (&String, &codes::Said)| format!("{code:?} => {},", does_text(&said.does));
+    let arms: Vec<String> = codes.iter().map(arm).collect();
+    let quiet: Vec<String> =
+        codes.iter().filter(|(_, said)| !said.tells).map(|(code, _)| format!("{code:?}")).collect();
+    let unknown = does_text(&Does { reversibility: crate::effect::Reversibility::Unknown, ..Does::default() });
+    format!(
+        "pub fn said(code: &str) -> Does {{ match code {{ {} _ => {unknown} }} }}\n\
+         pub fn tells(code: &str) -> bool {{ !matches!(code, {}) }}\n",
+        arms.join("\n"),
+        quiet.join(" | ")
+    )
 }
 
 fn table_text(table: &Table) -> Outcome<String> {
@@ -130,7 +130,6 @@ fn table_text(table: &Table) -> Outcome<String> {
     list(&mut source, "conditions", &table.conditions, condition)?;
     list(&mut source, "rules", &table.rules, rule_text)?;
     list(&mut source, "programs", &table.programs, program)?;
-    list(&mut source, "known", &table.known, known)?;
     list(&mut source, "rows", &table.rows, plain::<Row>)?;
     list(&mut source, "numbers", &table.numbers, plain)?;
     writeln!(source, "places: {:?},\n}};", table.places)?;
@@ -179,8 +178,4 @@ fn program(row: &rule::Program) -> String {
         "Program {{ dialect: Dialect::{dialect:?}, takes: {takes:?}, exact: {exact:?}, operands: {operands:?}, \
          writes: {writes:?}, reads: {reads:?}, code: {code:?}, traits: {traits:?} }}"
     )
-}
-
-fn known(Known { words, does }: &Known) -> String {
-    format!("Known {{ words: {words:?}, does: {} }}", does_text(does))
 }

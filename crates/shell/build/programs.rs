@@ -70,6 +70,7 @@ struct Paths {
     #[serde(rename = "path")]
     paths: Vec<Sensitive>,
     excused: Vec<String>,
+    bare: Vec<String>,
     #[serde(rename = "danger")]
     _danger: toml::Table,
 }
@@ -123,7 +124,8 @@ impl Tables {
         for entry in &file.paths {
             self.path(entry).map_err(|problem| problem.within(&text))?;
         }
-        self.list("excused", &file.excused).map_err(|problem| problem.within(&text))
+        self.list("excused", &file.excused).map_err(|problem| problem.within(&text))?;
+        self.list("bare", &file.bare).map_err(|problem| problem.within(&text))
     }
 
     fn path(&mut self, entry: &Sensitive) -> Result<(), Problem> {
@@ -209,12 +211,13 @@ fn denial(Denial { code, reason }: &Denial) -> String {
 fn grammar(row: &Grammar) -> String {
     let Grammar { short, long, style, digits, plus, harmless, always_recursive, recursive, operands, .. } = row;
     let Grammar { max, min, excess, needs, needs_why, operands_need, operands_why, .. } = row;
-    let Grammar { pattern_options, exact, check, .. } = row;
+    let Grammar { pattern_options, exact, check, obeys, works_in, .. } = row;
     format!(
         "Grammar {{ short: {short:?}, long: {long:?}, style: Style::{style:?}, digits: {digits}, plus: {plus}, \
          harmless: {harmless}, always_recursive: {always_recursive}, recursive: {recursive:?}, \
          operands: Operands::{operands:?}, max: {max}, min: {min}, excess: {excess}, needs: {needs:?}, \
          needs_why: {needs_why}, operands_need: {operands_need:?}, operands_why: {operands_why}, \
-         pattern_options: {pattern_options:?}, exact: {exact:?}, check: Check::{check:?} }}"
+         pattern_options: {pattern_options:?}, exact: {exact:?}, check: Check::{check:?}, obeys: {obeys:?}, \
+         works_in: {works_in:?} }}"
     )
 }

@@ -144,7 +144,16 @@ fn interpreters(table: &Table, pool: &mut Pool) -> Outcome<String> {
 fn environment(file: &PathBuf) -> Outcome<String> {
     let table: Table = fs::read_to_string(file)?.parse()?;
     let (mut source, mut pool) = (String::new(), Pool::default());
-    for key in ["dangerous", "dangerous_prefixes", "sensitive", "sensitive_prefixes", "harmless_pagers", "pagers"] {
+    for key in [
+        "dangerous",
+        "dangerous_prefixes",
+        "sensitive",
+        "sensitive_prefixes",
+        "harmless_pagers",
+        "pagers",
+        "ordinary",
+        "ordinary_prefixes",
+    ] {
         let mut names = list(&table, key)?;
         names.sort();
         names.dedup();

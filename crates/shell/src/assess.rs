@@ -2,10 +2,12 @@
 
 use crate::command::Simple;
 use crate::danger::{self, Does, Scope};
-use crate::effect::{Effect, Reversibility};
+use crate::effect::{Mark, Reversibility};
 use crate::entry::Token;
 use crate::expand::text::base_name;
 use crate::input;
+use crate::location::Location;
+use crate::obeyed::Obeyed;
 use crate::offer::{self, Offer};
 use crate::reason::{Layer, Reason, Risk};
 use crate::rules::Rules;
@@ -20,8 +22,8 @@ pub type Resolve<'r> = dyn Fn(&str) -> Option<String> + 'r;
 /// What the caller knows and the text does not say.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'o> {
-    /// The directory that belongs to the agent's work, absolute.
-    pub workspace: Option<&'o str>,
+    /// Where the text would run.
+    pub location: Location<'o>,
     /// The user's own rules, beside the built-in ones.
     pub rules: Option<&'o Rules>,
     /// Which file a program word starts on this machine.
@@ -32,7 +34,7 @@ pub struct Options<'o> {
 
 impl std::fmt::Debug for Options<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options").field("workspace", &self.workspace).field("resolve", &self.resolve.is_some()).finish()
+        f.debug_struct("Options").field("location", &self.location).field("resolve", &self.resolve.is_some()).finish()
     }
 }
 
@@ -46,6 +48,8 @@ pub struct Assessment {
     /// In the order of the text.
     pub reasons: Vec<Reason>,
     pub commands: Vec<Simple>,
+    /// Which of them obey files of a project, so that what they do is only known where those were looked at.
+    pub obeyed: Vec<Obeyed>,
     /// Whether allowlist entries may speak for it at all.
     pub coverable: bool,
     /// Whether the whole text was understood.
@@ -81,14 +85,31 @@ pub(crate) struct Part {
     pub asked: Reversibility,
 }
 
+impl Assessment {
+    /// Adds what somebody found around the command: it is asked about, and no entry speaks for it.
+    pub fn add(&mut self, message: String) {
+        let span = Span { start: 0, end: 0 };
+        let does = danger::said("repository_helper");
+        let (code, layer, risk) = ("repository_helper".into(), Layer::Program, Risk::NeedsReview);
+        self.risk = self.risk.max(risk);
+        self.coverable = false;
+        self.reasons.push(Reason { code, message: message.into(), span, layer, risk, does });
+    }
+
+    /// Whether a command of this number does nothing but read, by all that is said of it.
+    pub fn only_reads(&self, command: usize) -> bool {
+        self.parts.get(command).is_some_and(|part| part.risk.is_none())
+    }
+}
+
 pub fn assess(text: &str, options: &Options<'_>) -> Assessment {
     if let Some(reason) = input::unshowable(text) {
         return refused(reason);
     }
     let strange = input::strange_characters(text);
-    let scope = Scope { workspace: options.workspace };
+    let scope = Scope { workspace: options.location.workspace };
     let own = options.rules.and_then(Rules::programs);
-    let mut walk = walk::walk(text, options.workspace, own);
+    let mut walk = walk::walk(text, options.location, own);
     let mut parts = parts(&walk);
     let mut coverable = coverable(&walk.constructs) && strange.is_none() && !walk.empty;
     let mut reasons: Vec<Reason> = Vec::with_capacity(walk.findings.len());
@@ -172,10 +193,10 @@ const SCRIPTED: &[&str] = &["sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq"];
 /// Whether only an entry for exactly this argv speaks for a command of which this is said: an entry names a program,
 /// not what that program is told to run nor the secrets it is told to read.
 fn exact_only(reason: &Reason, simple: &Simple) -> bool {
-    if matches!(reason.layer, Layer::Syntax | Layer::Input) || reason.does.effects.has(Effect::Secrets) {
+    if matches!(reason.layer, Layer::Syntax | Layer::Input) || reason.does.effects.has(Mark::Secrets) {
         return true;
     }
-    reason.does.effects.has(Effect::Runs) && {
+    reason.does.effects.has(Mark::Runs) && {
         let program = simple.argv.first().and_then(Word::known).unwrap_or_default();
         let option = simple.argv.iter().any(|word| word.span == reason.span && word.picture().starts_with('-'));
         option || SCRIPTED.contains(&base_name(program))
@@ -197,7 +218,18 @@ fn finish(
     let commands = walk.simples.iter().zip(&parts).map(|(simple, part)| (simple.argv.iter().map(Token::from), *part));
     let offer = offer::narrowest(commands, risk, coverable, true);
     let parsed = !walk.constructs.unparsable && !walk.constructs.crowded;
-    Assessment { risk, reversibility, reasons, commands: walk.simples, coverable, parsed, flags, offer, parts }
+    Assessment {
+        risk,
+        reversibility,
+        reasons,
+        commands: walk.simples,
+        obeyed: walk.obeyed,
+        coverable,
+        parsed,
+        flags,
+        offer,
+        parts,
+    }
 }
 
 /// The worst of all commands. What is known of a command by its name says more than what its words gave cause to ask.
@@ -215,6 +247,7 @@ fn refused(reason: Reason) -> Assessment {
         offer: Offer::Refused("text that cannot be shown is never allowed".to_owned()),
         reasons: vec![reason],
         commands: Vec::new(),
+        obeyed: Vec::new(),
         coverable: false,
         parsed: false,
         flags: Flags::default(),
@@ -245,8 +278,8 @@ fn coverable(constructs: &Constructs) -> bool {
 fn flags(walk: &Walk, reasons: &[Reason], known: &[Option<Does>]) -> Flags {
     let all = || reasons.iter().map(|reason| reason.does).chain(known.iter().copied().flatten());
     Flags {
-        writes: walk.constructs.file_redirect || all().any(|does| does.effects.has(Effect::Writes)),
-        network: all().any(|does| does.effects.has(Effect::Network)),
+        writes: walk.constructs.file_redirect || all().any(|does| does.effects.has(Mark::Writes)),
+        network: all().any(|does| does.effects.has(Mark::Network)),
         privilege: walk.simples.iter().any(|simple| simple.via.iter().any(|via| via.privileged)),
         inline_code: walk.constructs.inline_code,
         dynamic: walk.simples.iter().any(|simple| simple.argv.iter().any(Word::is_dynamic)),

@@ -1,5 +1,8 @@
 //! One simple command that the text would start, with everything around it that matters to a judge.
 
+use std::rc::Rc;
+use std::sync::Arc;
+
 use crate::word::{Span, Word};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +17,7 @@ pub struct Simple {
     pub via: Vec<Via>,
     pub stdin: Stdin,
     pub place: Place,
+    pub runs_in: RunsIn,
     /// More arguments come at run time (`xargs`, `find … {} +`, `parallel`).
     pub more_arguments: bool,
 }
@@ -69,8 +73,8 @@ pub enum Target {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HereDoc {
-    /// `None` when it depends on run time.
-    pub text: Option<String>,
+    /// `None` when it depends on run time. Every command inside what it is given to reads it, so it is kept once.
+    pub text: Option<Arc<str>>,
 }
 
 /// What a command reads from.
@@ -81,6 +85,15 @@ pub enum Stdin {
     Pipe(Vec<String>),
     File,
     Here(HereDoc),
+}
+
+/// The folders a command may run in. Where the text does not start in a known folder, it may run there, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunsIn {
+    /// Absolute where the start is known, or from a home (`~/x`, `$HOME/x`); else from the start.
+    pub folders: Vec<Rc<str>>,
+    /// It may run anywhere else as well.
+    pub unknown: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,13 +4,13 @@
 //! in the same format. They look at parsed commands (`Simple`), never at raw text, so that data which mentions a danger
 //! is none. Nothing here ever says that a command is safe.
 
+pub(crate) mod arguments;
 mod checks;
 mod code;
 mod compile;
-mod does;
 #[cfg(test)]
 mod does_tests;
-mod facts;
+pub(crate) mod facts;
 mod format;
 mod matcher;
 mod modes;
@@ -29,7 +29,6 @@ mod tests;
 mod words;
 
 use crate::command::Simple;
-use crate::effect;
 use crate::reason::{Layer, Reason, Risk};
 use crate::word::Span;
 pub use compile::Compiler;
@@ -37,10 +36,13 @@ use facts::Facts;
 use format::Place;
 pub use format::{File, Written};
 pub use own::check as check_own;
-pub use rule::{Does, Table};
-use rule::{Numbers, Program, Rule, Speaks};
-pub use table::said;
-use table::{BUILT_IN, Of};
+pub(crate) use rule::Program;
+pub use rule::{Does, Table, family};
+use rule::{Numbers, Rule, Speaks};
+use table::BUILT_IN;
+pub(crate) use table::Of;
+pub use table::{said, tells};
+pub(crate) use words::Dialect;
 use words::Trait;
 
 /// What is known about where commands run.
@@ -66,7 +68,7 @@ pub struct Judged {
 pub fn judge(all: &[Simple], scope: &Scope<'_>, own: Option<&Table>, asked: impl Fn(usize) -> bool) -> Judged {
     let mut judged = Judged::default();
     facts::with_facts(all, own, |facts| {
-        let known = |(index, facts)| if asked(index) { does::known(facts) } else { None };
+        let known = |(index, facts)| if asked(index) { crate::effects::does(facts) } else { None };
         judged.known = facts.iter().enumerate().map(known).collect();
         for (index, facts) in facts.iter().enumerate() {
             judge_one(facts, scope, own, |reason| judged.each.push((index, reason)));
@@ -99,7 +101,7 @@ pub fn runs_what_it_is_given(name: &str) -> bool {
     find_program(name).is_some_and(|program| runs.iter().any(|which| program.traits.has(*which)))
 }
 
-fn find_program(name: &str) -> Option<Of<'static, Program>> {
+pub(crate) fn find_program(name: &str) -> Option<Of<'static, Program>> {
     table::row(name).and_then(Of::program)
 }
 

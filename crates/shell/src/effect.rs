@@ -20,7 +20,7 @@ pub enum Reversibility {
 /// One thing that a command may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub enum Mark {
     Writes,
     Network,
     /// Reads what nobody else should.
@@ -31,17 +31,17 @@ pub enum Effect {
 
 /// A set of effects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "Vec<Effect>")]
-pub struct Effects(pub u8);
+#[serde(from = "Vec<Mark>")]
+pub struct Marks(pub u8);
 
-impl Effects {
-    pub fn has(self, which: Effect) -> bool {
+impl Marks {
+    pub fn has(self, which: Mark) -> bool {
         self.0 >> which as u8 & 1 == 1
     }
 }
 
-impl From<Vec<Effect>> for Effects {
-    fn from(list: Vec<Effect>) -> Self {
+impl From<Vec<Mark>> for Marks {
+    fn from(list: Vec<Mark>) -> Self {
         Self(list.into_iter().fold(0, |bits, which| bits | 1 << which as u8))
     }
 }

@@ -7,16 +7,22 @@
 #![forbid(unsafe_code)]
 
 mod assess;
+mod budget;
 mod command;
 mod cover;
 mod danger;
 mod effect;
+mod effects;
 mod entry;
 mod expand;
 mod input;
+mod location;
+mod obeyed;
 mod offer;
 mod parse;
 mod pool;
+mod project;
+mod project_files;
 mod reason;
 mod record;
 mod rule_error;
@@ -29,16 +35,27 @@ mod walk;
 mod word;
 
 pub use assess::{Assessment, Flags, Options, Resolve, assess};
-pub use command::{Assignment, HereDoc, Place, Redirect, RedirectKind, Simple, Stdin, Target, Via};
+pub use command::{Assignment, HereDoc, Place, Redirect, RedirectKind, RunsIn, Simple, Stdin, Target, Via};
 pub use cover::{Coverage, Verdict, cover, verdict, verdict_of};
-pub use danger::Does;
-pub use effect::{Effect, Effects, Reversibility};
+pub use danger::{Does, tells};
+pub use effect::{Mark, Marks, Reversibility};
+pub use effects::{
+    Change, Code, Compiler as EffectsCompiler, Effect, History, Reach, ServiceKind, Table as EffectsTable, Told, tell,
+};
 pub use entry::Entry;
 pub use input::MAX_TEXT;
+pub use location::Location;
+pub use obeyed::Obeyed;
 pub use offer::Offer;
+pub use project::{Project, Projects};
+pub use project_files::{Harmless, ProjectFile, Search};
 pub use reason::{Layer, Reason, Risk};
 pub use record::{Record, RecordedCommand, RecordedWord};
 pub use rule_error::RuleError;
 pub use rules::Rules;
-pub use syntax::is_dangerous_name as is_dangerous_variable;
+pub use safe::{glob as glob_matches, secret_path};
+pub use syntax::{
+    is_dangerous_name as is_dangerous_variable, is_ordinary_name as is_ordinary_variable,
+    is_steering_name as is_steering_variable,
+};
 pub use word::{Dynamic, Source, Span, Value, Word};

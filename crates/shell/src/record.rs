@@ -18,6 +18,18 @@ pub struct Record {
     pub coverable: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inline_code: bool,
+    /// A command obeys files of a project: it is safe only where those are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub obeys_project: bool,
+    /// The folders its commands may run in, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<String>,
+    /// They may run elsewhere too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub anywhere: bool,
+    /// What the text sets for its programs, in order, without what changes nothing for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assignments: Vec<String>,
     pub commands: Vec<RecordedCommand>,
 }
 
@@ -51,8 +63,34 @@ impl Assessment {
             parsed: self.parsed,
             coverable: self.coverable,
             inline_code: self.flags.inline_code,
+            obeys_project: !self.obeyed.is_empty(),
+            folders: self.folders(),
+            anywhere: self.commands.iter().any(|simple| simple.runs_in.unknown),
+            assignments: self.assignments(),
             commands: commands.collect(),
         }
+    }
+}
+
+impl Assessment {
+    fn folders(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for folder in self.commands.iter().flat_map(|simple| &simple.runs_in.folders) {
+            if !all.iter().any(|known| **known == **folder) {
+                all.push(folder.to_string());
+            }
+        }
+        all
+    }
+
+    fn assignments(&self) -> Vec<String> {
+        let all = self.commands.iter().flat_map(|simple| &simple.assignments);
+        let steering = all.filter(|assignment| !crate::syntax::is_ordinary_name(&assignment.name));
+        let text = |assignment: &crate::command::Assignment| {
+            let value = assignment.value.as_ref().map(Word::picture).unwrap_or_default();
+            format!("{}={value}", assignment.name)
+        };
+        steering.map(text).collect()
     }
 }
 

@@ -26,6 +26,9 @@ pub struct Rules {
     dangers: Option<Table>,
     /// Programs that only read.
     programs: Option<Rows>,
+    /// Folders of which nothing may be read, and those where work is kept.
+    secrets: Vec<String>,
+    roots: Vec<String>,
 }
 
 /// One file as it was read.
@@ -37,6 +40,21 @@ struct Read<'t> {
 }
 
 impl Rules {
+    /// `secrets`: folders of this machine of which nothing may be read. `roots`: where work is kept, beside the usual
+    /// places.
+    #[must_use]
+    pub fn with_folders(self, secrets: Vec<String>, roots: Vec<String>) -> Self {
+        Self { secrets, roots, ..self }
+    }
+
+    pub fn secrets(&self) -> &[String] {
+        &self.secrets
+    }
+
+    pub fn roots(&self) -> &[String] {
+        &self.roots
+    }
+
     /// Reads one file of rules; the error says in which line it is wrong.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         Self::parse_all(&[("", text)])

@@ -29,20 +29,23 @@ use std::borrow::Cow;
 
 use crate::command::{Redirect, RedirectKind, Simple, Stdin, Target};
 use crate::danger;
+use crate::location::Location;
+use crate::project::Projects;
 use crate::reason::{Layer, Reason, Risk};
-use crate::walk::folder;
-use crate::word::{Source, Span, Value, Word};
+use crate::walk::{Env, folder};
+use crate::word::{Dynamic, Source, Span, Value, Word};
 
 pub(crate) use compile::Compiler;
 pub(crate) use format::{Entry, File, Problem};
 pub(crate) use own::{check as check_own, is_built_in, is_own};
+pub use paths::glob;
 pub(crate) use paths::sensitive;
 pub(crate) use rows::Rows;
 
 /// Why this command is more than a reader; nothing when it only reads, starts nothing, talks to nobody and
 /// touches no secret.
-pub fn judge(simple: &Simple, around: Around<'_>) -> Vec<Reason> {
-    let mut told = Told { reasons: Vec::new(), around };
+pub fn judge(simple: &Simple, around: Around<'_>) -> Judged {
+    let mut told = Told { reasons: Vec::new(), obeys: Projects::default(), works_in: Vec::new(), around };
     environment::judge(simple, &mut told);
     for redirect in &simple.redirects {
         told.redirect(redirect);
@@ -50,26 +53,48 @@ pub fn judge(simple: &Simple, around: Around<'_>) -> Vec<Reason> {
     if let Some((program, words)) = simple.argv.split_first() {
         told.program(simple, program, words);
     }
-    told.reasons
+    Judged { reasons: told.reasons, obeys: told.obeys, works_in: told.works_in }
+}
+
+/// What was found of one command.
+#[derive(Debug)]
+pub struct Judged {
+    pub reasons: Vec<Reason>,
+    /// Whose project files decide what it does, whether or not it only reads.
+    pub obeys: Projects,
+    /// The folders it goes to by itself, each from the one before.
+    pub works_in: Vec<Word>,
 }
 
 /// What of the world around a command its paths are held against.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Around<'f> {
-    /// Folders it may run in, when the text has gone elsewhere.
+    /// Folders it may run in.
     pub folders: &'f [Rc<str>],
     /// It may run in others, too.
-    pub lost: bool,
-    /// The folder that belongs to the agent's work.
-    pub workspace: Option<&'f str>,
+    pub unknown: bool,
+    pub location: Location<'f>,
+    /// What is known of variables.
+    pub variables: Option<&'f Env>,
     /// The user's own programs, beside the built-in ones.
     pub own: Option<&'f Rows>,
+}
+
+/// Why the contents of this file, by its absolute name, should not be read without asking, if so.
+///
+/// One that ends with `/` is a folder, read with all below it.
+pub fn secret_path(path: &str, location: &Location<'_>) -> Option<&'static str> {
+    let touch = if path.ends_with('/') { Touch::Tree } else { Touch::Contents };
+    let around = Around { location: *location, ..Around::default() };
+    Told { reasons: Vec::new(), obeys: Projects::default(), works_in: Vec::new(), around }.touched(path, touch)
 }
 
 /// Reasons as they are found.
 #[derive(Debug)]
 struct Told<'f> {
     reasons: Vec<Reason>,
+    obeys: Projects,
+    works_in: Vec<Word>,
     around: Around<'f>,
 }
 
@@ -97,7 +122,7 @@ impl Told<'_> {
             RedirectKind::Duplicate | RedirectKind::HereDoc | RedirectKind::HereString => {}
             RedirectKind::Write | RedirectKind::Append | RedirectKind::ReadWrite => {
                 if word.known() != Some("/dev/null") {
-                    self.say("writes_files", "writes to a file", redirect.span);
+                    self.say("redirect", "writes to a file", redirect.span);
                 }
             }
         }
@@ -107,12 +132,7 @@ impl Told<'_> {
     fn path(&mut self, piece: Piece<'_>, touch: Touch) {
         let reason = match (&piece.word.value, piece.text) {
             (_, Some(text)) => self.touched(text, touch),
-            (Value::Dynamic(dynamic), None) => match dynamic.sources.as_slice() {
-                [Source::OneOf(values)] => values
-                    .iter()
-                    .find_map(|value| self.touched(&format!("{}{value}{}", dynamic.prefix, dynamic.suffix), touch)),
-                _ => self.touched(&piece.word.picture(), touch),
-            },
+            (Value::Dynamic(dynamic), None) => self.may_touch(dynamic, &piece.word.picture(), touch),
             (Value::Known(_) | Value::Glob(_), None) => self.touched(&piece.word.picture(), touch),
         };
         if let Some(reason) = reason {
@@ -120,14 +140,63 @@ impl Told<'_> {
         }
     }
 
+    /// Whether a variable holds what was read from a file or a pipe.
+    fn is_content(&self, name: &str) -> bool {
+        self.around.variables.and_then(|variables| variables.get(name)).is_some_and(|binding| binding.content)
+    }
+
+    /// Each text that a word may become, as far as they are known.
+    fn may_touch(&self, dynamic: &Dynamic, picture: &str, touch: Touch) -> Option<&'static str> {
+        let Dynamic { prefix, suffix, sources, .. } = dynamic;
+        sources
+            .iter()
+            .find_map(|source| match source {
+                Source::OneOf(values) => {
+                    values.iter().find_map(|value| self.touched(&format!("{prefix}{value}{suffix}"), touch))
+                }
+                Source::Variable(name) if name == "PWD" && prefix.is_empty() => {
+                    self.touched(suffix.trim_start_matches('/'), touch)
+                }
+                Source::Variable(name) if touch != Touch::Names && (self.is_content(name) || name == "OLDPWD") => {
+                    Some("which file this is stands in another file or in the environment")
+                }
+                // Names of files that lie here.
+                Source::BoundedOutput | Source::Names if prefix.is_empty() && touch != Touch::Names => {
+                    if self.around.folders.is_empty() { None } else { self.touched(".", Touch::Tree) }
+                }
+                _ => None,
+            })
+            .or_else(
+                || if matches!(sources.as_slice(), [Source::OneOf(_)]) { None } else { self.touched(picture, touch) },
+            )
+    }
+
     fn touched(&self, path: &str, touch: Touch) -> Option<&'static str> {
-        let held = |path: &str| paths::touched(path, touch).or_else(|| self.elsewhere(path, touch));
+        // `~+` is the folder at hand.
+        let path =
+            path.strip_prefix("~+").filter(|rest| rest.is_empty() || rest.starts_with('/')).map_or(path, |rest| {
+                let rest = rest.trim_start_matches('/');
+                if rest.is_empty() { "." } else { rest }
+            });
+        let held = |path: &str| {
+            let own = || self.around.location.holds_secrets(path, touch == Touch::Tree);
+            let gate = || (touch != Touch::Names && own()).then_some("the gate's own keys and records");
+            paths::touched(path, touch).or_else(gate).or_else(|| self.elsewhere(path, touch))
+        };
         held(path).or_else(|| {
             if folder::is_rooted(path) {
                 return None;
             }
-            if self.around.lost && touch != Touch::Names {
-                return Some("after so many `cd` it is not clear which file this is");
+            if self.around.unknown && touch != Touch::Names {
+                return Some("it is not known in which folder this runs, so which file this is");
+            }
+            let somewhere = |path: &str| touch != Touch::Names && paths::secret_somewhere(path);
+            let relative = || self.around.folders.iter().all(|folder| !folder::is_rooted(folder));
+            if relative()
+                && (somewhere(path)
+                    || self.around.folders.iter().any(|folder| somewhere(&folder::joined(folder, path))))
+            {
+                return Some("in some folders this is the name of a secret, and the folder is not known");
             }
             self.around.folders.iter().find_map(|folder| held(&folder::joined(folder, path)))
         })
@@ -139,13 +208,13 @@ impl Told<'_> {
             let inside = path.strip_prefix(workspace.trim_end_matches('/'));
             inside.is_some_and(|rest| rest.is_empty() || (rest.starts_with('/') && !rest.contains("..")))
         };
-        let unknown = touch != Touch::Names && paths::unknown_place(path) && !self.around.workspace.is_some_and(own);
+        let unknown = touch != Touch::Names && paths::unknown_place(path) && !self.around.location.roots().any(own);
         unknown.then_some("a file outside the work, the home and the system's own folders")
     }
 
     /// Without a path, a program that reads trees reads the one it runs in.
     fn here(&mut self, span: Span, touch: Touch) {
-        if (self.around.lost || !self.around.folders.is_empty())
+        if (self.around.unknown || !self.around.folders.is_empty())
             && let Some(reason) = self.touched(".", touch)
         {
             self.say("sensitive_path", reason, span);
@@ -169,6 +238,7 @@ impl Told<'_> {
             environment::secret_variable(word, self);
         }
         let Some(mut grammar) = program.grammar() else { return };
+        self.obeys = self.obeys.with(grammar.obeys);
         if is_exactly(grammar, words) && !simple.more_arguments {
             return;
         }
@@ -186,6 +256,10 @@ impl Told<'_> {
         let before = self.reasons.len();
         let has_subs = program.subs().len() > 0;
         let args = Args::read(grammar, words, has_subs, self);
+        for option in grammar.words(grammar.works_in) {
+            let given = args.options.iter().filter(|given| given.key.is(option)).filter_map(|given| given.value);
+            self.works_in.extend(given.map(Piece::to_word));
+        }
         let rest = words.get(args.read..).unwrap_or(&[]);
         if has_subs {
             if grammar.check != Check::None {
@@ -252,7 +326,11 @@ impl Told<'_> {
             self.deny(sub, sub.denial, first.span);
             return;
         }
+        if program.name() == "git" {
+            check::git_formats(rest, self);
+        }
         let Some(grammar) = sub.grammar() else { return };
+        self.obeys = self.obeys.with(grammar.obeys);
         let words = rest.get(sub.path().count() + skipped..).unwrap_or(&[]);
         if is_exactly(grammar, words) && !simple.more_arguments {
             return;
@@ -265,6 +343,15 @@ impl Told<'_> {
     fn command(&mut self, simple: &Simple, grammar: Of<'_, Grammar>, args: &Args<'_>, word: &Word) {
         if simple.more_arguments && !check::takes_more(simple, grammar, args) {
             self.say("dynamic_option", "arguments that are only known at run time may change what it does", word.span);
+        }
+        let shows =
+            matches!(grammar.operands, Operands::Paths | Operands::Pattern | Operands::Script | Operands::Revisions);
+        // `find -exec cat {} \;`, `xargs -I{} cat {}`
+        let carried = simple.via.last().is_some_and(|via| !via.code);
+        let in_place = carried && args.operands.iter().any(|piece| piece.text.is_some_and(|text| text.contains("{}")));
+        if (simple.more_arguments || in_place) && shows {
+            // What comes in are names of files that lie here.
+            self.here(word.span, Touch::Tree);
         }
         // Nobody sits in front of a pipe.
         let pages = !simple.place.captured;

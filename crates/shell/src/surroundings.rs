@@ -2,7 +2,7 @@
 //! it.
 
 use crate::assess::Options;
-use crate::command::{Assignment, Place, Simple, Stdin};
+use crate::command::{Assignment, Place, RunsIn, Simple, Stdin};
 use crate::danger::{self, Scope};
 use crate::reason::Reason;
 use crate::rules::Rules;
@@ -39,12 +39,13 @@ pub(crate) fn judge(options: &Options<'_>) -> Surroundings {
         via: Vec::new(),
         stdin: Stdin::Inherited,
         place: Place::default(),
+        runs_in: RunsIn::default(),
         more_arguments: false,
     };
     let (mut reasons, mut constructs) = (Vec::new(), Constructs::default());
     syntax::judge(&simple, &mut reasons, &mut constructs);
-    reasons.extend(safe::judge(&simple, safe::Around::default()));
-    let scope = Scope { workspace: options.workspace };
+    reasons.extend(safe::judge(&simple, safe::Around::default()).reasons);
+    let scope = Scope { workspace: options.location.workspace };
     let judged = danger::judge(std::slice::from_ref(&simple), &scope, options.rules.and_then(Rules::dangers), |_| true);
     reasons.extend(judged.each.into_iter().map(|(_, reason)| reason));
     Surroundings { reasons, never_covered: constructs.dangerous_assignment }

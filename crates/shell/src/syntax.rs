@@ -100,6 +100,16 @@ fn judge_assignment(
     }
 }
 
+/// Whether this name is known to change nothing of what ordinary programs run, load or trust.
+pub fn is_ordinary_name(name: &str) -> bool {
+    names::holds(names::ORDINARY, name) || names::begins(names::ORDINARY_PREFIXES, name)
+}
+
+/// Whether this name makes ordinary programs run or load something.
+pub fn is_steering_name(name: &str) -> bool {
+    names::holds(names::DANGEROUS, name) || names::begins(names::DANGEROUS_PREFIXES, name)
+}
+
 /// Whether assigning this name can make programs run, load or trust something else.
 pub fn is_dangerous_name(name: &str) -> bool {
     names::holds(names::DANGEROUS, name)
@@ -182,7 +192,7 @@ pub(crate) fn unknown_program(program: &Word, content: bool) -> Reason {
             let path = dynamic.suffix.contains('/');
             let printed = dynamic.sources.iter().any(|source| match source {
                 Source::Output | Source::Process | Source::Indirect => true,
-                Source::BoundedOutput => !path,
+                Source::BoundedOutput | Source::Names => !path,
                 _ => false,
             });
             if content || printed {

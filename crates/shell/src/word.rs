@@ -45,6 +45,8 @@ pub enum Source {
     Number,
     /// A substitution whose commands are all safe and whose output is bounded: paths, refs, dates, counts.
     BoundedOutput,
+    /// The same, and names of files are among what it prints: they can hold blanks, brackets and marks.
+    Names,
     /// Any other substitution.
     Output,
     /// `<(…)` or `>(…)`.
@@ -53,6 +55,37 @@ pub enum Source {
     OneOf(Vec<String>),
     /// `${!x}`, `${x@P}`, and whatever else turns data into code or names.
     Indirect,
+}
+
+impl Source {
+    /// Bytes of text in it.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::OneOf(texts) => texts.iter().map(|text| text.len() + 8).sum(),
+            Self::Variable(name) => name.len(),
+            _ => 0,
+        }
+    }
+}
+
+impl Dynamic {
+    /// Whether nothing known stands before or after the unknown.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.prefix.is_empty() && self.suffix.is_empty()
+    }
+}
+
+impl Value {
+    /// Bytes of text in it.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Known(text) | Self::Glob(text) => text.len(),
+            Self::Dynamic(dynamic) => {
+                let sources: usize = dynamic.sources.iter().map(Source::weight).sum();
+                dynamic.prefix.len() + dynamic.suffix.len() + sources
+            }
+        }
+    }
 }
 
 impl Word {

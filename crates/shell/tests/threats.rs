@@ -231,6 +231,101 @@ fn threat_35_names_are_their_bytes() {
     safe(&["ls Ä", "grep -n 'ß' x"]);
 }
 
+/// Text from outside that arithmetic, a subscript or a name evaluates is asked about; numbers are not.
+#[test]
+fn threat_85_a_files_name_is_not_run_as_code() {
+    let ways = [
+        "for f in a*; do @; done",
+        "z=(a*); f=${z[0]}; @",
+        "set -- a*; f=$1; @",
+        "while read -r f; do @; done < x",
+        "for g in *; do f=$g; @; done",
+        "for g in a*; do f=${g%.txt}; @; done",
+        "ls | while read -r f; do @; done",
+        "@",
+    ];
+    let places = [
+        "[[ $f -gt 1 ]]",
+        "[[ 0 -eq \"$f\" ]]",
+        "[[ f -lt 1 ]]",
+        "[[ -n a && $f -ne 1 ]]",
+        "[[ -v $f ]]",
+        "test -v $f",
+        "[ -v \"$f\" ]",
+        "[ -f $f ]",
+        "echo $((f))",
+        "echo $(($f))",
+        "echo $[f]",
+        "((f))",
+        "(( n = f + 1 ))",
+        "(( f = f + 1 ))",
+        "let f",
+        "let \"n=$f\"",
+        "echo ${HOME:$f}",
+        "echo ${HOME:0:$f}",
+        "echo ${y[$f]}",
+        "echo ${y[f]}",
+        "echo ${!f}",
+        "echo ${f@P}",
+        "y[$f]=1",
+        "y=([$f]=1)",
+        "unset \"$f\"",
+        "printf -v \"$f\" x",
+        "read \"$f\" <<< x",
+        "declare -i n=$f",
+        "declare \"$f=1\"",
+        "declare -n r=$f",
+        "RANDOM=$f",
+        "for ((i=f; i<1; i++)); do ls; done",
+        "for ((i=0; i<$f; i++)); do ls; done",
+        "wait -p \"$f\" -n",
+        "ls {y[$f]}>/dev/null",
+        "n=$f; m=n; echo $((m))",
+    ];
+    for way in ways {
+        for place in places {
+            never_safe(&[&way.replace('@', place)]);
+        }
+    }
+    never_safe(&[
+        "for f in *; do printf \"$f\" x; done",
+        "while read -r f; do printf \"$f\"; done < x",
+        "z=(a*); echo $((${z[1]}))",
+        "set -- a*; echo $(($2))",
+        "n=$(grep -c x a b); [[ $n -gt 1 ]]",
+        "n=$(grep -rc x .); ((n))",
+        "n=$(wc -l x); ((n))",
+        "n=$(ls); ((n))",
+        "echo $((COUNT + 1))",
+        "[[ $1 -gt 1 ]]",
+        "for RANDOM in a*; do ls; done",
+        "x0=1; echo $((x$#))",
+        "for ((i=0; i<2; i++)); do for i in a*; do ls; done; done",
+    ]);
+    safe(&[
+        "for i in 1 2 3; do [[ $i -gt 1 ]]; done",
+        "for i in {1..100}; do echo $((i * 2)); done",
+        "for i in $(seq 5); do ((i)); done",
+        "seq 5 | while read -r i; do echo $((i * 2)); done",
+        "for ((i=0; i<5; i++)); do echo $i; done",
+        "[[ $# -gt 0 && $? -eq 0 && ${#x} -gt 1 && $$ -gt 1 ]]",
+        "n=$(grep -c x y); [[ $n -gt 1 ]]",
+        "n=$(grep -c x y || true); ((n > 1))",
+        "[[ $(wc -l < x) -gt 1 ]]",
+        "[[ $(ls | wc -l) -gt 1 ]]",
+        "n=$(wc -l x | cut -d' ' -f1); ((n))",
+        "s=$(date +%s); ls; echo $(( $(date +%s) - s ))",
+        "echo $(( $(nproc) * 2 ))",
+        "[[ $(id -u) -eq 0 ]]",
+        "[[ $EUID -eq 0 ]]",
+        "a=(x y z); for i in \"${!a[@]}\"; do echo \"${a[$i]}\"; done",
+        "t=0; for f in *.rs; do n=$(wc -l < \"$f\"); t=$((t + n)); done; echo $t",
+        "for f in a*; do [ -f \"$f\" ] && [[ $f == b ]]; done",
+        "for v in HOME PATH; do [[ -v $v ]]; done",
+        "printf '%s\\n' \"$f\"",
+    ]);
+}
+
 /// A relative path means what it means in the folder the line has gone to.
 #[test]
 fn threat_26_paths_are_judged_where_they_are_used() {
@@ -258,7 +353,10 @@ fn threat_26_paths_are_judged_where_they_are_used() {
         "cd x/..; cat a",
         "cat /etc/hosts",
     ]);
-    let options = Options { workspace: Some("/data/proj"), ..Options::default() };
+    let options = Options {
+        location: countersign_shell::Location { workspace: Some("/data/proj"), ..Default::default() },
+        ..Options::default()
+    };
     assert_eq!(assess("cat /data/proj/x", &options).risk, Risk::Safe);
     assert_ne!(assess("cat /data/proj/../x", &options).risk, Risk::Safe);
 }

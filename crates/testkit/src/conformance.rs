@@ -5,7 +5,7 @@ use std::sync::Arc;
 use countersign_gate::{Clock as _, Command, Done, GrantFilter, Idempotency, Ledger, ListFilter, Refused, Withdrawal};
 use countersign_model::{
     Answer, Approval, ApprovalId, Choice, ClientId, Consumption, Digest, Event, GrantId, KeyId, KeyRecord, KeySecret,
-    PERMIT_TTL_MS, Policy, Reason, Role, Status, Timestamp, sha256, verify_link,
+    MAX_SESSION_GRANT_MS, PERMIT_TTL_MS, Policy, Reason, Role, Status, Timestamp, sha256, verify_link,
 };
 
 use crate::sample::{
@@ -84,6 +84,7 @@ pub async fn run_all(fresh: &dyn Fn() -> Box<dyn Harness>) {
     fallbacks_follow_the_policy_of_the_moment(&*fresh()).await;
     the_same_request_is_the_same_approval(&*fresh()).await;
     grants_answer_until_revoked(&*fresh()).await;
+    threat_99_what_holds_for_a_session_ends_after_a_day(&*fresh()).await;
     threat_33_a_stale_policy_write_changes_nothing(&*fresh()).await;
     an_unreadable_answer_changes_nothing(&*fresh()).await;
     threat_42_nobody_to_ask_is_no_channel(&*fresh()).await;
@@ -97,7 +98,8 @@ pub async fn run_all(fresh: &dyn Fn() -> Box<dyn Harness>) {
     running::what_is_remembered_is_added_to_what_is_trusted(&*fresh()).await;
     running::a_permit_is_taken_at_once_only_where_nobody_is_asked(&*fresh()).await;
     running::a_run_ends_once_and_is_stopped_only_while_it_runs(&*fresh()).await;
-    doors::a_name_is_one_open_request_of_its_client(&*fresh()).await;
+    doors::threat_83_a_name_is_one_request_of_its_client_for_ever(&*fresh()).await;
+    doors::threat_90_a_yes_is_used_once_told_or_taken(&*fresh()).await;
     doors::an_agent_that_is_gone_is_told_no(&*fresh()).await;
     doors::a_way_that_reaches_nobody_who_may_answer_is_a_no(&*fresh()).await;
     doors::a_machine_and_its_key_are_for_each_other(&*fresh()).await;
@@ -336,6 +338,17 @@ async fn grants_answer_until_revoked(harness: &dyn Harness) {
     assert_eq!(kinds(&*world.ledger).await, expected);
 }
 
+async fn threat_99_what_holds_for_a_session_ends_after_a_day(harness: &dyn Harness) {
+    let world = World::new(harness);
+    let ask = |number| create(number, custom("http_request", &format!("call {number}")), 60_000);
+    let first = world.created(ask(1)).await.id;
+    world.run(decide(first, Answer::plain(Choice::AllowActionTypeForSession), "ann", 3)).await.unwrap();
+    world.clock.advance(MAX_SESSION_GRANT_MS - 1);
+    assert_eq!(world.created(ask(2)).await.status(), Status::Approved);
+    world.clock.advance(1);
+    assert_eq!(world.created(ask(3)).await.status(), Status::Pending);
+}
+
 async fn threat_33_a_stale_policy_write_changes_nothing(harness: &dyn Harness) {
     let world = Arc::new(World::new(harness));
     let base_hash = world.ledger.policy("default".into()).await.unwrap().stored.hash;
@@ -426,6 +439,7 @@ async fn threat_78_a_retry_after_a_no_is_flagged(harness: &dyn Harness) {
             action_type: countersign_model::ActionType::new("http_request").unwrap(),
             title: title.into(),
             preview: "DELETE /prod".into(),
+            options: Vec::new(),
         };
         create(number, action, 1_000)
     };

@@ -1,9 +1,10 @@
 //! What every ledger must do for the doors that stay connected: names that requesters give, agents that go away, people
 //! who are not there, machines, entries that are used, documents that take grants with them, hosts that answer.
 
-use countersign_gate::{Clock as _, Command, NewDecision, Reach, Refused, Sought, Withdrawal};
+use countersign_gate::{Clock as _, Command, Done, Named, NewApproval, NewDecision, Reach, Refused, Take, Withdrawal};
 use countersign_model::{
-    Answer, ApprovalId, Choice, ClientId, EngineTerms, KeyId, KeyRecord, KeySecret, Mode, Policy, Reason, Role, Status,
+    Answer, Choice, ClientId, Consumption, EngineTerms, KeyId, KeyRecord, KeySecret, Mode, PERMIT_TTL_MS, Policy,
+    Reason, Role, Status,
 };
 
 use crate::conformance::{Harness, World, verified_events};
@@ -18,32 +19,68 @@ fn named(number: u64, client: KeyId, alias: &str) -> Command {
     Command::Create(Box::new(new_approval(approval_id(number), request, 60_000)))
 }
 
-async fn found(world: &World, sought: Sought, pending: bool) -> Vec<ApprovalId> {
-    let found = world.ledger.find(sought, pending, 10).await.unwrap();
-    found.iter().map(|approval| approval.id).collect()
-}
-
-pub async fn a_name_is_one_open_request_of_its_client(harness: &dyn Harness) {
+pub async fn threat_83_a_name_is_one_request_of_its_client_for_ever(harness: &dyn Harness) {
     let world = World::new(harness);
+    let of = async |alias: &str, client| world.ledger.named(alias.to_owned(), client).await.unwrap();
+    let one = |number| Named::One(approval_id(number));
     world.created(named(1, CLIENT, "job-1")).await;
     assert!(matches!(world.run(named(2, CLIENT, "job-1")).await, Err(Refused::AliasPending)));
+    assert!(world.ledger.shared_names(vec!["job-1".to_owned()]).await.unwrap().is_empty());
     world.created(named(3, OTHER, "job-1")).await;
     world.created(named(4, CLIENT, "job-12")).await;
     world.created(named(5, CLIENT, "Job-1")).await;
-    let by_name = |text: &str| Sought::Alias(text.to_owned());
-    // Each client's; case counts, and what only begins so is something else.
-    assert_eq!(found(&world, by_name("job-1"), true).await, [3, 1].map(approval_id));
-    assert_eq!(found(&world, by_name("job-2"), true).await, []);
-    world.run(allow_once(approval_id(1), "ann")).await.unwrap();
-    assert_eq!(found(&world, by_name("job-1"), true).await, [3].map(approval_id));
-    assert_eq!(found(&world, by_name("job-1"), false).await, [1].map(approval_id));
-    // Once it has ended the name is free.
-    world.created(named(6, CLIENT, "job-1")).await;
-    world.run(allow_once(approval_id(6), "ann")).await.unwrap();
-    assert_eq!(found(&world, by_name("job-1"), false).await, [6].map(approval_id), "the newest of each client");
-    let range = Sought::Id { first: approval_id(3), last: approval_id(5) };
-    assert_eq!(found(&world, range.clone(), true).await, [3, 4, 5].map(approval_id));
-    assert_eq!(found(&world, range, false).await, []);
+    // Case counts, and what only begins so is something else. People mean the first client's, whose card showed it.
+    assert_eq!((of("job-1", Some(CLIENT)).await, of("job-1", Some(OTHER)).await), (one(1), one(3)));
+    assert_eq!(
+        (of("job-1", None).await, of("job-2", None).await, of("job-2", Some(CLIENT)).await),
+        (one(1), Named::Nothing, Named::Nothing)
+    );
+    let shared = world.ledger.shared_names(["job-1", "job-12", "none"].map(str::to_owned).to_vec()).await.unwrap();
+    assert_eq!(shared.into_iter().collect::<Vec<_>>(), ["job-1"]);
+    // However it ended, and also when its contents are gone, the name is never another's.
+    world.run(Command::Withdraw { id: approval_id(1), client: CLIENT, why: Withdrawal::Cancelled }).await.unwrap();
+    assert!(matches!(world.run(named(6, CLIENT, "job-1")).await, Err(Refused::AliasUsed)));
+    world.run(allow_once(approval_id(3), "ann")).await.unwrap();
+    assert!(matches!(world.run(named(7, OTHER, "job-1")).await, Err(Refused::AliasUsed)));
+    let before = world.clock.now().plus_millis(1);
+    world.run(Command::Sweep { before, limit: 10 }).await.unwrap();
+    assert!(world.ledger.approval(approval_id(1)).await.unwrap().is_none(), "its contents are gone");
+    assert!(matches!(world.run(named(8, CLIENT, "job-1")).await, Err(Refused::AliasUsed)));
+    assert_eq!(of("job-1", None).await, one(1));
+}
+
+pub async fn threat_90_a_yes_is_used_once_told_or_taken(harness: &dyn Harness) {
+    let world = World::new(harness);
+    let tell = async |number, client| match world.run(Command::Tell { id: approval_id(number), client }).await {
+        Ok(Done::Told(told)) => Ok((told.approval.status(), told.unusable)),
+        other => Err(format!("{other:?}")),
+    };
+    let consume = |number| Command::Consume { id: approval_id(number), client: CLIENT };
+    for number in 1..=3 {
+        world.created(create(number, exec("make"), 60_000)).await;
+    }
+    assert_eq!(tell(1, CLIENT).await, Ok((Status::Pending, None)));
+    for number in 1..=3 {
+        world.run(allow_once(approval_id(number), "ann")).await.unwrap();
+    }
+    // Told first: telling again uses nothing, and there is nothing left to take.
+    assert!(tell(1, OTHER).await.is_err());
+    assert_eq!(tell(1, CLIENT).await, Ok((Status::Approved, None)));
+    assert_eq!(tell(1, CLIENT).await, Ok((Status::Approved, None)));
+    assert!(matches!(world.run(consume(1)).await, Err(Refused::Consumption(Consumption::AlreadyUsed(_)))));
+    // Taken first: it is no yes any more.
+    world.run(consume(2)).await.unwrap();
+    assert_eq!(tell(2, CLIENT).await, Ok((Status::Approved, Some(Reason::AlreadyUsed))));
+    // Too late, it is none either.
+    world.clock.advance(PERMIT_TTL_MS);
+    assert_eq!(tell(3, CLIENT).await, Ok((Status::Approved, Some(Reason::PermitExpired))));
+    assert_eq!(tell(1, CLIENT).await, Ok((Status::Approved, None)));
+    // What policy allows at once is told at once.
+    let new = new_approval(approval_id(4), request(CLIENT, "s", exec("ls")), 60_000);
+    let ruled = world.created(Command::Create(Box::new(NewApproval { take: Take::Tell, ..new }))).await;
+    assert!(ruled.told && ruled.consumed_at.is_some());
+    assert_eq!(tell(4, CLIENT).await, Ok((Status::Approved, None)));
+    assert!(matches!(world.run(consume(4)).await, Err(Refused::Consumption(Consumption::AlreadyUsed(_)))));
 }
 
 pub async fn an_agent_that_is_gone_is_told_no(harness: &dyn Harness) {

@@ -4,7 +4,7 @@ use countersign_gate::{Clock as _, Command, Refused};
 use countersign_model::{Answer, Choice, Consumption, GrantError, RunEnd, Status, TerminalInput, sha256};
 
 use crate::conformance::{Harness, World, verified_events};
-use crate::sample::{CLIENT, allow_once, approval_id, create, decide, exec, new_approval, request};
+use crate::sample::{CLIENT, allow_once, approval_id, create, decide, exec, exec_in, new_approval, request};
 
 const WORKSPACE: &str = "/work/app";
 
@@ -15,7 +15,7 @@ fn trust(text: &str) -> Command {
 /// A command asked from the workspace, with this file.
 fn asked(number: u64, command: &str, file: Option<&str>) -> Command {
     let input = TerminalInput { workspace: WORKSPACE.into(), file: file.map(|text| text.as_bytes().to_vec()) };
-    let request = request(CLIENT, "s", exec(command)).in_workspace(&input);
+    let request = request(CLIENT, "s", exec_in(command, WORKSPACE)).in_workspace(&input);
     Command::Create(Box::new(new_approval(approval_id(number), request, 60_000)))
 }
 
@@ -70,7 +70,7 @@ pub async fn a_permit_is_taken_at_once_only_where_nobody_is_asked(harness: &dyn 
     let world = World::new(harness);
     let taking = |number: u64, command: &str| {
         let new = new_approval(approval_id(number), request(CLIENT, "s", exec(command)), 60_000);
-        Command::Create(Box::new(countersign_gate::NewApproval { take: true, ..new }))
+        Command::Create(Box::new(countersign_gate::NewApproval { take: countersign_gate::Take::Consume, ..new }))
     };
     let allowed = world.created(taking(1, "ls")).await;
     assert_eq!((allowed.status(), allowed.consumed_at), (Status::Approved, Some(world.clock.now())));

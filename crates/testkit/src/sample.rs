@@ -15,11 +15,17 @@ pub fn exec(command: &str) -> Action {
     Action::Exec(Exec { command: command.to_owned(), argv: None, cwd: None, env: Default::default(), binding: None })
 }
 
+pub fn exec_in(command: &str, folder: &str) -> Action {
+    let cwd = Some(folder.to_owned());
+    Action::Exec(Exec { command: command.to_owned(), argv: None, cwd, env: Default::default(), binding: None })
+}
+
 pub fn custom(action_type: &str, preview: &str) -> Action {
     Action::Custom {
         action_type: ActionType::new(action_type).unwrap(),
         title: "a title".to_owned(),
         preview: preview.to_owned(),
+        options: Vec::new(),
     }
 }
 
@@ -64,6 +70,7 @@ pub fn request(client: KeyId, session: &str, action: Action) -> Request {
         Target::default(),
         TermsAsked::default(),
         None,
+        &countersign_model::CommandTypes::default(),
     )
     .unwrap()
 }
@@ -78,12 +85,13 @@ pub fn approval_id(number: u64) -> ApprovalId {
 pub fn new_approval(id: ApprovalId, request: Request, expires_in_ms: u64) -> NewApproval {
     NewApproval {
         id,
+        weight: countersign_gate::Weight::unlimited(&request).unwrap(),
         request: Arc::new(request),
         expires_in_ms: Some(expires_in_ms),
         default_ms: 600_000,
         idempotency: None,
         max_pending: 100_000,
-        take: false,
+        take: countersign_gate::Take::No,
         reach: Reach::Everybody,
     }
 }
@@ -96,6 +104,7 @@ pub fn create(number: u64, action: Action, expires_in_ms: u64) -> Command {
 pub fn decide(id: ApprovalId, answer: Answer, by: &str, grant: u8) -> Command {
     Command::Decide(Box::new(NewDecision {
         host: None,
+        key: None,
         id,
         answer,
         by: by.to_owned(),

@@ -9,17 +9,17 @@ use countersign_model::escape_line;
 use serde_json::{Map, Value, json};
 
 use crate::asking::{
-    MAX_TIMEOUT_SECS, View, cancel_on_signal, create, deadline, idempotency_key, read, session, verdict, wait,
-    working_directory,
+    MAX_TIMEOUT_SECS, View, cancel_on_signal, create, deadline, idempotency_key, read, verdict, wait, working_directory,
 };
 use crate::exit::{self, Usage};
 use crate::locate::Locator;
 use crate::output;
+use crate::session::Session;
 
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("what").required(true).args(["command", "question", "action_type", "argv"]),
-    after_help = "Examples:\n  countersign ask -c 'rm -rf ./build' && rm -rf ./build\n  countersign ask -- git push origin main\n  countersign ask --question 'Which region?' --option eu --option us\n  countersign ask --action-type http_request --title 'Pay' --preview 'POST /pay'\n\nExit codes: 0 allowed, 77 not allowed, 75 no answer came, 69 no gate reached. On 0, stdout has what the person changed it to, or their answer; if it is empty, do exactly what was asked."
+    after_help = "Examples:\n  countersign ask -c 'rm -rf ./build' && rm -rf ./build\n  countersign ask -- git push origin main\n  countersign ask --question 'Which region?' --option eu --option us\n  countersign ask --action-type http_request --title 'Pay' --preview 'POST /pay'\n\nExit codes: 0 allowed, 77 not allowed, 75 no answer came, 69 no gate reached, 130 interrupted with Ctrl-C (the request is then cancelled), 64 wrong usage. On 0, stdout has what the person changed it to, or their answer; if it is empty, do exactly what was asked."
 )]
 pub struct Args {
     /// A shell command
@@ -43,7 +43,7 @@ pub struct Args {
     /// A command without a shell
     #[arg(last = true, value_name = "ARGV")]
     argv: Vec<String>,
-    /// The agent's run, for which session answers hold [default: this shell's]
+    /// The agent's run, for which session answers hold [default: this terminal's, or this call's own without a terminal]
     #[arg(long, env = "COUNTERSIGN_SESSION", value_name = "ID")]
     session: Option<String>,
     /// How long a person has to answer
@@ -61,14 +61,17 @@ pub struct Args {
 }
 
 pub fn run(args: Args, locator: &Locator) -> anyhow::Result<ExitCode> {
-    let body = body(&args)?;
+    let mut body = body(&args)?;
     let caller = Arc::new(locator.agent()?);
+    let session = Session::find(args.session.clone(), locator, &caller)?;
+    body.insert("session_id".to_owned(), json!(session.id));
+    let body = Value::Object(body);
     let mut answer = create(&caller, &body)?;
     let mut view = read(&answer, None)?;
     if view.status == "pending" {
         let id = view.approval_id.clone();
         let until = deadline(args.timeout, &view)?;
-        let interrupted = cancel_on_signal(&caller, &id)?;
+        let interrupted = cancel_on_signal(&caller, &id, session)?;
         output::note(&format!(
             "waiting for an answer: {id}\nanswer with `countersign approve {id}` in another terminal, or in `countersign watch`"
         ));
@@ -82,7 +85,7 @@ pub fn run(args: Args, locator: &Locator) -> anyhow::Result<ExitCode> {
     report(&args, &answer, &view)
 }
 
-fn body(args: &Args) -> anyhow::Result<Value> {
+fn body(args: &Args) -> anyhow::Result<Map<String, Value>> {
     let mut body = Map::new();
     let mut put = |name: &str, value: Value| {
         if !value.is_null() {
@@ -92,7 +95,6 @@ fn body(args: &Args) -> anyhow::Result<Value> {
     if args.command.as_deref().is_some_and(|command| command.trim().is_empty()) {
         return Err(Usage("the command is empty; write it after `-c`".to_owned()).into());
     }
-    put("session_id", json!(session(args.session.clone())));
     put("agent_id", json!(args.agent_id));
     put("expires_in_sec", json!(args.timeout));
     put("idempotency_key", json!(idempotency_key()));
@@ -110,13 +112,13 @@ fn body(args: &Args) -> anyhow::Result<Value> {
     if args.command.is_some() || !args.argv.is_empty() {
         put("cwd", json!(working_directory(args.cwd.as_deref())?));
     }
-    Ok(Value::Object(body))
+    Ok(body)
 }
 
 fn report(args: &Args, answer: &Value, view: &View) -> anyhow::Result<ExitCode> {
     let code = exit::of_state(&view.status, view.reason.as_deref());
     let decision = view.decision.as_ref();
-    output::note(&verdict(view));
+    output::note(&verdict(view, "do what stdout says instead, once"));
     if let Some(note) = decision.and_then(|decision| decision.note.as_deref()) {
         for line in note.lines() {
             output::note(&format!("note: {}", escape_line(line)));
@@ -174,10 +176,7 @@ mod tests {
         let body_of = |words: &[&str]| body(&parse(words).unwrap()).unwrap();
         let argv = body_of(&["--session", "s", "--cwd", "/x", "--timeout", "5", "--", "git", "push", "-f"]);
         assert_eq!(argv["argv"], json!(["git", "push", "-f"]));
-        assert_eq!(
-            (&argv["cwd"], &argv["session_id"], &argv["expires_in_sec"]),
-            (&json!("/x"), &json!("s"), &json!(5))
-        );
+        assert_eq!((&argv["cwd"], &argv["expires_in_sec"]), (&json!("/x"), &json!(5)));
         assert!(argv.get("command").is_none() && argv["idempotency_key"].is_string());
         let question = body_of(&["--question", "q", "--option", "a", "--option", "b"]);
         assert_eq!((&question["question"], &question["options"]), (&json!("q"), &json!(["a", "b"])));

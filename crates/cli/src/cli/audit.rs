@@ -30,6 +30,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Check that nothing on the record was changed, here or in an export
+    #[command(after_help = "Example:\n  countersign audit verify\n  countersign audit verify --file record.ndjson")]
     Verify {
         /// An export, instead of this machine's store; `-` for stdin
         #[arg(long, value_name = "EXPORT")]
@@ -48,8 +49,10 @@ enum Verb {
         json: bool,
     },
     /// Write the whole record to stdout, one event a line
+    #[command(after_help = "Example:\n  countersign audit export > record.ndjson")]
     Export,
     /// Print the public key that checkpoints for a witness are signed by
+    #[command(after_help = "Example:\n  countersign audit key > witness.pub")]
     Key,
 }
 

@@ -9,7 +9,7 @@ use crate::client::{self, Request, encode};
 use crate::locate::{Locator, Offline};
 use crate::output::{self, Style};
 use crate::table::{Column, Table};
-use crate::when;
+use crate::{session, when};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -23,12 +23,14 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// List the grants in force
+    #[command(after_help = "Example:\n  countersign grants list --json | jq -r '.grants[].grant_id'")]
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Take one back
+    #[command(after_help = "Example:\n  countersign grants revoke grant_0123456789abcdef0123456789abcdef")]
     Revoke {
         /// The grant's id, as `grants list` shows it
         id: String,
@@ -43,6 +45,7 @@ struct Grant {
     action_type: Option<String>,
     tool: Option<String>,
     entries: Option<Vec<String>>,
+    holds: Option<String>,
     digest: Option<String>,
     client_id: String,
     session_id: Option<String>,
@@ -57,7 +60,7 @@ const COLUMNS: [Column; 6] = [
     Column { title: "FOR", least: 12, spare: 4 },
     Column { title: "PROFILE", least: 7, spare: 1 },
     Column { title: "BY", least: 4, spare: 2 },
-    Column { title: "LEFT", least: 4, spare: 3 },
+    Column { title: "UNTIL", least: 10, spare: 3 },
 ];
 
 pub fn run(args: &Args, locator: &Locator) -> anyhow::Result<()> {
@@ -69,6 +72,7 @@ pub fn run(args: &Args, locator: &Locator) -> anyhow::Result<()> {
             Ok(())
         }
         Verb::List { json } => {
+            session::end_those_gone(locator);
             let value: Value = caller.call(Request::get("/v1/grants"))?;
             if *json { output::line(&output::json(&value)) } else { print(&value) }
         }
@@ -86,7 +90,7 @@ fn print(value: &Value) -> anyhow::Result<()> {
     let mut table = Table::new(&COLUMNS);
     for grant in &grants {
         let session = grant.session_id.as_deref().map(|id| format!(" in session {}", escape_line(id)));
-        let left = grant.expires_at.map_or_else(|| "—".to_owned(), |at| when::span(at - when::now()));
+        let left = grant.expires_at.map_or_else(|| "revoked".to_owned(), when::utc);
         table.row(vec![
             escape_line(&grant.grant_id),
             covers(grant),
@@ -108,5 +112,6 @@ fn covers(grant: &Grant) -> String {
     let entries = grant.entries.as_ref().map(|entries| entries.join("; "));
     let parts = [&grant.action_type, &grant.tool, &entries, &grant.digest];
     let parts: Vec<String> = parts.into_iter().flatten().map(|part| escape_line(part)).collect();
-    format!("{}: {}", escape_line(&grant.kind), parts.join(", "))
+    let holds = grant.holds.as_ref().map(|holds| format!(", {}", escape_line(holds))).unwrap_or_default();
+    format!("{}: {}{holds}", escape_line(&grant.kind), parts.join(", "))
 }

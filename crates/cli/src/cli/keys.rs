@@ -26,6 +26,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Make a key and print it, alone, on stdout
+    #[command(after_help = "Example:\n  countersign keys create --role agent --name ci --expires 90 > ci.key")]
     Create {
         /// What it may do
         #[arg(long, value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
@@ -41,12 +42,14 @@ enum Verb {
         expires: Option<u64>,
     },
     /// List the keys, never the secrets
+    #[command(after_help = "Example:\n  countersign keys list --json")]
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Make a key useless
+    #[command(after_help = "Example:\n  countersign keys revoke key_0123456789abcdef0123456789abcdef")]
     Revoke {
         /// The key's id, as `keys list` shows it
         id: String,

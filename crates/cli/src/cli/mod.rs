@@ -37,7 +37,7 @@ use verbs::verbs;
     name = "countersign",
     version,
     max_term_width = 100,
-    after_help = "Example:\n  countersign serve                     in one terminal\n  countersign ask -c 'rm -rf ./build'   in another\n  countersign watch                     and decide in a third\n\nExit codes: 0 done or allowed, 77 not allowed, 75 no answer came, 69 no gate reached, 64 wrong usage, 1 anything else."
+    after_help = "Example:\n  countersign serve                     in one terminal\n  countersign ask -c 'rm -rf ./build'   in another\n  countersign watch                     and decide in a third\n\nExit codes: 0 done or allowed, 77 not allowed, 75 no answer came, 69 no gate reached, 64 wrong usage, 130 interrupted with Ctrl-C, 1 anything else. `run` ends with the command's own code, and with 127 when there is no such program."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -115,7 +115,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Verb::Assess(args) => assess::run(&args),
         Verb::Pending(args) => pending::run(&args, &locate()?),
         Verb::Show(args) => show::run(&args, &locate()?),
-        Verb::Approve(args) => approve::run(&args, &locate()?),
+        Verb::Approve(args) => return approve::run(&args, &locate()?),
         Verb::Deny(args) => deny::run(&args, &locate()?),
         Verb::Stop(args) => stop::run(&args, &locate()?),
         Verb::Watch(args) => return watch::run(&args, &locate()?),
@@ -145,9 +145,12 @@ mod tests {
         Cli::command().debug_assert();
         let mut command = Cli::whole();
         command.build();
-        for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
+        let mut verbs: Vec<&clap::Command> =
+            command.get_subcommands().filter(|verb| verb.get_name() != "help").collect();
+        while let Some(verb) = verbs.pop() {
             let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Example") && help.contains("countersign"), "{}", verb.get_name());
+            verbs.extend(verb.get_subcommands().filter(|verb| verb.get_name() != "help"));
         }
     }
 

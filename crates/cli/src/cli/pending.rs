@@ -19,7 +19,7 @@ pub struct Args {
 
 const COLUMNS: [Column; 5] = [
     Column { title: "ID", least: 8, spare: 0 },
-    Column { title: "LEFT", least: 5, spare: 0 },
+    Column { title: "LEFT", least: 10, spare: 0 },
     Column { title: "RISK", least: 6, spare: 2 },
     Column { title: "CLIENT", least: 6, spare: 1 },
     Column { title: "WHAT", least: 16, spare: 0 },
@@ -52,6 +52,6 @@ pub fn run(args: &Args, locator: &Locator) -> anyhow::Result<()> {
 
 fn row(record: &Record, abbreviate: bool) -> Vec<String> {
     let id = if abbreviate { short_id(&record.approval_id) } else { record.approval_id.clone() };
-    let left = when::countdown(record.expires_at - when::now());
+    let left = when::words(record.expires_at - when::now());
     vec![id, left, record.risk(), record.client(), record.headline()]
 }

@@ -28,6 +28,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Print a profile's document
+    #[command(after_help = "Example:\n  countersign policy show > policy.json")]
     Show {
         #[arg(default_value = "default")]
         profile: String,
@@ -36,17 +37,20 @@ enum Verb {
         json: bool,
     },
     /// Check a document without a gate
+    #[command(after_help = "Example:\n  countersign policy check policy.json")]
     Check {
         /// `-` for stdin
         file: PathBuf,
     },
     /// Replace a profile's document
+    #[command(after_help = "Example:\n  countersign policy set default policy.json")]
     Set {
         profile: String,
         /// `-` for stdin
         file: PathBuf,
     },
     /// Change a profile's document in $VISUAL or $EDITOR
+    #[command(after_help = "Example:\n  EDITOR=nano countersign policy edit")]
     Edit {
         #[arg(default_value = "default")]
         profile: String,

@@ -9,17 +9,18 @@ use countersign_model::{Action, CONFIRMATION_SECS, Exec};
 use countersign_runner::{BindError, Inherited, Spec, What, bind};
 use serde_json::{Value, json};
 
-use crate::asking::{MAX_TIMEOUT_SECS, create, idempotency_key, read, session, working_directory};
+use crate::asking::{MAX_TIMEOUT_SECS, create, idempotency_key, read, working_directory};
 use crate::exit::Usage;
 use crate::locate::Locator;
 use crate::output;
 use crate::running::{Report, Run};
+use crate::session::Session;
 use crate::workspace::Workspace;
 
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("what").required(true).args(["command", "argv"]),
-    after_help = "Examples:\n  countersign run -- npm test\n  countersign run -c 'make build && make check'\n  countersign run --json --workspace . -- cargo build\n\nExit codes: the command's own when it ran (128+n by a signal, 124 when its time was over), 77 not allowed or changed since it was approved, 75 no answer came, 69 no gate reached, 64 wrong usage."
+    after_help = "Examples:\n  countersign run -- npm test\n  countersign run -c 'make build && make check'\n  countersign run --json --workspace . -- cargo build\n\nExit codes: the command's own when it ran (128+n by a signal, 124 when its time was over), 77 not allowed or changed since it was approved, 75 no answer came, 69 no gate reached, 127 there is no such program, 130 interrupted with Ctrl-C before it ran, 64 wrong usage."
 )]
 pub struct Args {
     /// Shell text, run as it is by bash
@@ -43,7 +44,7 @@ pub struct Args {
     /// How long a person has to answer
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT_SECS))]
     ask_timeout: Option<u64>,
-    /// The agent's run, for which session answers hold [default: this shell's]
+    /// The agent's run, for which session answers hold [default: this terminal's, or this call's own without a terminal]
     #[arg(long, env = "COUNTERSIGN_SESSION", value_name = "ID")]
     session: Option<String>,
     /// What the agent calls itself
@@ -95,12 +96,14 @@ pub fn run(args: Args, locator: &Locator) -> anyhow::Result<ExitCode> {
     };
     let exec = Exec { binding: Some(Box::new(binding)), ..exec };
     let caller = Arc::new(locator.agent()?);
-    let answer = create(&caller, &body(&args, &exec, workspace.as_ref())?)?;
+    let session = Session::find(args.session.clone(), locator, &caller)?;
+    let answer = create(&caller, &body(&args, &exec, workspace.as_ref(), &session))?;
     let view = read(&answer, None)?;
     let run = Run {
         caller,
         person: locator,
         exec: &exec,
+        session,
         digest: Action::Exec(exec.clone()).digest()?.to_hex(),
         inherited: &inherited,
         workspace: workspace.as_ref(),
@@ -127,9 +130,9 @@ fn unbound(args: &Args, error: &BindError) -> anyhow::Result<ExitCode> {
     Report::refused(None, cause, error.to_string()).tell(args.json)
 }
 
-fn body(args: &Args, exec: &Exec, workspace: Option<&Workspace>) -> anyhow::Result<Value> {
+fn body(args: &Args, exec: &Exec, workspace: Option<&Workspace>, session: &Session) -> Value {
     let mut body = json!({
-        "session_id": session(args.session.clone()),
+        "session_id": session.id,
         "idempotency_key": idempotency_key(),
         "consume": true,
         "cwd": exec.cwd,
@@ -151,5 +154,5 @@ fn body(args: &Args, exec: &Exec, workspace: Option<&Workspace>) -> anyhow::Resu
     put("expires_in_sec", json!(ask_timeout));
     put("workspace", json!(workspace.map(|workspace| &workspace.path)));
     put("terminal_file", json!(workspace.and_then(|workspace| workspace.file.as_ref())));
-    Ok(body)
+    body
 }

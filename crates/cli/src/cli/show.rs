@@ -47,9 +47,36 @@ pub fn run(args: &Args, locator: &Locator) -> anyhow::Result<()> {
             let (Ok(means) | Err(means)) = approvals::offer(&caller, id)?.lines();
             output::note(&means);
         }
-        output::note(&format!("decide with `countersign approve {id}` or `countersign deny {id}`"));
+        let longer = record.longer();
+        if !longer.is_empty() {
+            output::note("it could be allowed for longer, the narrowest first:");
+            for longer in &longer {
+                output::note(&format!("  --{}: {}", flag_of(&longer.key), longer.words));
+            }
+        }
+        output::note(&format!("decide with `countersign approve {id}{}` or `countersign deny {id}`", needs(&record)));
     }
     Ok(())
+}
+
+/// What `approve` has to be given besides.
+fn needs(record: &Record) -> &'static str {
+    match () {
+        () if record.is_question() => " --answer TEXT",
+        // Not the number itself: it is to be read off the card and typed.
+        () if record.is_dangerous() => " --number NNN",
+        () => "",
+    }
+}
+
+/// What `approve` calls it.
+fn flag_of(key: &str) -> &'static str {
+    match key {
+        "s" => "session",
+        "A" => "always",
+        "2" => "type-session",
+        _ => "type-always",
+    }
 }
 
 /// What it prints goes to stdout with control characters spelt out; how it ended to stderr.

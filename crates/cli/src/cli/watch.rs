@@ -9,7 +9,7 @@ use crate::{approvals, exit, watch};
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  countersign watch\n  countersign watch --json | jq .type\n\nKeys: up and down (or k and j) select, Enter shows it whole, a allows once, d denies, n allows with a note,\nq quits. What has not been on the screen whole is opened before it can be allowed."
+    after_help = "Example:\n  countersign watch\n  countersign watch --json | jq .type\n\nKeys: up and down (or k and j) select, Enter shows it whole, a allows once, d denies, n allows with a note,\nw shows what it could be allowed for besides, the narrowest first, q quits. Only a plain key that comes alone counts.\nWhat is dangerous is allowed by typing the number on its card. What has not been on the screen whole is opened before it can be allowed."
 )]
 pub struct Args {
     /// Print one line of JSON an event instead of the live list

@@ -65,6 +65,31 @@ impl Refused {
     }
 }
 
+impl Refused {
+    /// What it means to whoever typed the command: what the gate says in words of its protocol, and what is no answer of
+    /// a gate, is said otherwise here.
+    fn plain(&self) -> String {
+        match self.code.as_str() {
+            "unknown" => format!(
+                "what answers there is no gate, or gave no reason (it said {}); see that `--url` or `--data` names the right one",
+                self.status
+            ),
+            "unauthorized" => {
+                "the gate does not know this key, or it has expired or was revoked; set COUNTERSIGN_KEY to one from `countersign keys create`".to_owned()
+            }
+            "not_found" => {
+                "the gate has nothing by that id; see `countersign pending`, `countersign history` or `countersign grants list`".to_owned()
+            }
+            "rate_limited" => match self.retry_after {
+                Some(seconds) => format!("too many requests at once; try again in {seconds} seconds"),
+                None => "too many requests at once; try again in a moment".to_owned(),
+            },
+            "method_not_allowed" => "this gate is older than this command and cannot do that".to_owned(),
+            _ => escape_line(&self.message),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -81,11 +106,31 @@ impl fmt::Display for Error {
             }
             Self::Malformed(why) => write!(f, "{}", escape_line(why)),
             Self::Refused(refused) => {
-                let Refused { status, code, message, .. } = refused.as_ref();
-                write!(f, "{} (`{}`, {status})", escape_line(message), escape_line(code))
+                write!(f, "{}", refused.plain())
             }
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_without_words_of_the_protocol() {
+        let told = |status: u16, body: &str| {
+            let response = Response { status, headers: Vec::new(), body: body.as_bytes().to_vec() };
+            Error::Refused(Box::new(Refused::read(&response))).to_string()
+        };
+        let document =
+            |code: &str| format!(r#"{{"error": {{"code": "{code}", "message": "send `Authorization: Bearer`"}}}}"#);
+        for code in ["unauthorized", "not_found", "rate_limited", "method_not_allowed"] {
+            let told = told(401, &document(code));
+            assert!(!["Bearer", "401", "HTTP", code].iter().any(|word| told.contains(word)), "{told}");
+        }
+        assert_eq!(told(409, r#"{"error": {"code": "x", "message": "already denied"}}"#), "already denied");
+        assert!(told(502, "<html>").contains("no gate"));
+    }
+}

@@ -128,7 +128,8 @@ impl Live {
                 if !self.tool.is_question() {
                     self.session.out.send(&self.announced());
                 }
-                thread::spawn(move || self.go_on(&view));
+                let taken = view.consumed_at.is_some();
+                thread::spawn(move || self.go_on(&view, taken));
             }
             _ => {
                 self.settle();
@@ -181,7 +182,7 @@ impl Live {
     fn after(self, result: Result<ToolApprovalResult, RecvError>, id: &str) {
         let view = self.session.calls.lock().get(&self.call_id).and_then(|open| open.view.clone());
         match (result, view) {
-            (Ok(ToolApprovalResult::Approved { .. }), Some(view)) => self.go_on(&view),
+            (Ok(ToolApprovalResult::Approved { .. }), Some(view)) => self.go_on(&view, false),
             (_, Some(view)) => self.not_approved(&view),
             (result, None) => {
                 let reason = match result {
@@ -204,8 +205,8 @@ impl Live {
         }
     }
 
-    /// The gate said yes.
-    fn go_on(self, view: &View) {
+    /// The gate said yes. `taken`: with the permit, in the answer to asking itself; that somebody took it since is no yes.
+    fn go_on(self, view: &View, taken: bool) {
         let decision = view.decision.as_ref();
         if self.tool.is_question() {
             self.tell_resumed(true);
@@ -220,9 +221,7 @@ impl Live {
             Ok(action) => action,
             Err(why) => return self.cancelled(why),
         };
-        if view.consumed_at.is_none()
-            && let Err(error) = self.session.desk.take(&view.approval_id)
-        {
+        if !taken && let Err(error) = self.session.desk.take(&view.approval_id) {
             return self.cancelled(format!("the approval cannot be used: {error}"));
         }
         if self.is_stopped() {

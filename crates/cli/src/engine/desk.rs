@@ -70,8 +70,8 @@ impl Desk {
             }
             Action::Tool { name, category, args } => json!({ "tool": name, "category": category, "args": args }),
             Action::Question { text, options } => json!({ "question": text, "options": options }),
-            Action::Custom { action_type, title, preview } => {
-                json!({ "action_type": action_type, "title": title, "preview": preview })
+            Action::Custom { action_type, title, preview, options } => {
+                json!({ "action_type": action_type, "title": title, "preview": preview, "options": options })
             }
         };
         if let (Some(body), Value::Object(fields)) = (body.as_object_mut(), fields) {

@@ -1,11 +1,15 @@
 //! Which calls wait for an answer. Whoever takes a call out settles it, so each is settled once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use countersign_model::{Digest, sha256};
 use parking_lot::Mutex;
 
 /// More than anybody could answer; beyond this the engine is told no.
 pub const MAX_WAITING: usize = 256;
+
+/// Calls of one session; beyond this the engine is told no.
+const MAX_USED: usize = 1_000_000;
 
 #[derive(Clone, Debug)]
 pub struct Waiting {
@@ -30,6 +34,8 @@ struct Calls {
     waiting: HashMap<String, Waiting>,
     /// The engine's resume tokens, with the calls they are for.
     tokens: HashMap<String, String>,
+    /// Every call and token that was ever asked under, so that an answer to one is never taken for another by its name.
+    used: HashSet<Digest>,
     closed: bool,
 }
 
@@ -46,6 +52,12 @@ impl Table {
         self.0.lock().waiting.contains_key(call_id)
     }
 
+    /// Whether the engine may ask under this call id: once, however that ended.
+    pub fn claim(&self, call_id: &str) -> bool {
+        let mut calls = self.0.lock();
+        calls.used.len() < MAX_USED && calls.used.insert(sha256(format!("call\n{call_id}").as_bytes()))
+    }
+
     pub fn insert(&self, call_id: &str, waiting: Waiting) {
         self.0.lock().waiting.insert(call_id.to_owned(), waiting);
     }
@@ -54,8 +66,15 @@ impl Table {
         self.0.lock().waiting.get(call_id).cloned()
     }
 
-    pub fn name(&self, token: &str, call_id: &str) {
-        self.0.lock().tokens.insert(token.to_owned(), call_id.to_owned());
+    /// Whether the token may stand for this call: it stands for no other, ever.
+    pub fn name(&self, token: &str, call_id: &str) -> bool {
+        let mut calls = self.0.lock();
+        let fresh = calls.used.len() < MAX_USED && calls.used.insert(sha256(format!("token\n{token}").as_bytes()));
+        let same = calls.tokens.get(token).is_some_and(|known| known == call_id);
+        if fresh {
+            calls.tokens.insert(token.to_owned(), call_id.to_owned());
+        }
+        fresh || same
     }
 
     pub fn call_of(&self, token: &str) -> Option<String> {

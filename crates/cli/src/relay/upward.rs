@@ -110,11 +110,30 @@ impl Answer {
     }
 }
 
+/// Whether this relay holds the permit of a yes. That somebody does is not enough: it may be used only once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Permit {
+    /// The gate's answer to asking took it.
+    Taken,
+    ToTake,
+}
+
+impl Permit {
+    /// Of the answer to asking itself.
+    fn with(view: &View) -> Self {
+        if view.consumed_at.is_some() { Self::Taken } else { Self::ToTake }
+    }
+}
+
 impl Relay {
     fn request(self: &Arc<Self>, line: &[u8], msg_id: String, call_id: String, tool: &Tool) {
         if self.table.contains(&call_id) {
             let message = format!("the engine asked twice for call `{call_id}`; the first one waits");
             return self.host.error("duplicate_call", message, false);
+        }
+        if !self.table.claim(&call_id) {
+            // The host may still answer the first one by this id, and must not answer another with it.
+            return self.queue(Answer::deny(&call_id, "this call id was used before; ask under a new one".to_owned()));
         }
         if !self.table.has_room() {
             return self.queue(Answer::deny(&call_id, "too many calls wait for an answer".to_owned()));
@@ -145,7 +164,7 @@ impl Relay {
             self.host.write(line);
             return self.wait(call_id, view);
         }
-        let (answer, approved) = self.answer(&call_id, &waiting, None, &view);
+        let (answer, approved) = self.answer(&call_id, &waiting, None, &view, Permit::with(&view));
         if approved {
             let (msg_id, call_id) = (waiting.msg_id, call_id.clone());
             self.host.send(&Event::CallAnnounced { msg_id, call_id, tool: tool.clone() });
@@ -158,7 +177,13 @@ impl Relay {
 
     /// A token of the engine's for a call: of one that waits already, or of one that is asked for only in this way.
     fn required(self: &Arc<Self>, call_id: &str, token: &str, reason: &str, context: &str) {
-        self.table.name(token, call_id);
+        let refuse = |relay: &Self| {
+            let resume = ApprovalResume { resume_token: token.to_owned(), approved: false, modifications: None };
+            relay.queue(Answer::ApprovalResume(resume));
+        };
+        if !self.table.name(token, call_id) {
+            return refuse(self);
+        }
         if self.table.contains(call_id) {
             return;
         }
@@ -170,6 +195,7 @@ impl Relay {
                 action_type,
                 title: reason.to_owned(),
                 preview: context.to_owned(),
+                options: Vec::new(),
             })
         };
         let asked = action.map_err(anyhow::Error::from).and_then(|action| {
@@ -178,10 +204,6 @@ impl Relay {
             let by = By { tool: "AskUserQuestion", words: Some(reason) };
             Ok((self.desk.ask(&action, &by, None, Some(&again))?, digest))
         });
-        let refuse = |relay: &Self| {
-            let resume = ApprovalResume { resume_token: token.to_owned(), approved: false, modifications: None };
-            relay.queue(Answer::ApprovalResume(resume));
-        };
         let Ok((view, digest)) = asked else { return refuse(self) };
         let (approval_id, by) = (view.approval_id.clone(), AnswerBy::Token);
         let (msg_id, tool_name) = (String::new(), "AskUserQuestion".to_owned());
@@ -190,7 +212,7 @@ impl Relay {
             self.table.insert(call_id, waiting);
             return self.wait(call_id.to_owned(), view);
         }
-        let (answer, _) = self.answer(call_id, &waiting, Some(token.to_owned()), &view);
+        let (answer, _) = self.answer(call_id, &waiting, Some(token.to_owned()), &view, Permit::with(&view));
         self.queue(answer);
     }
 
@@ -221,14 +243,21 @@ impl Relay {
     pub(super) fn settle(&self, call_id: &str, view: &View) -> Option<Waiting> {
         let waiting = self.table.take(call_id)?;
         let token = self.table.token_of(call_id);
-        let (answer, _) = self.answer(call_id, &waiting, token, view);
+        let (answer, _) = self.answer(call_id, &waiting, token, view, Permit::ToTake);
         self.to_engine(answer.to_line().as_bytes());
         Some(waiting)
     }
 
     /// What the engine is told: yes only with the permit in hand, and to nothing but what was asked.
-    fn answer(&self, call_id: &str, waiting: &Waiting, token: Option<String>, view: &View) -> (Answer, bool) {
-        let (approved, reason) = match self.permit(waiting, view) {
+    fn answer(
+        &self,
+        call_id: &str,
+        waiting: &Waiting,
+        token: Option<String>,
+        view: &View,
+        permit: Permit,
+    ) -> (Answer, bool) {
+        let (approved, reason) = match self.permit(waiting, view, permit) {
             Ok(()) => (true, String::new()),
             Err(reason) => (false, reason),
         };
@@ -247,7 +276,7 @@ impl Relay {
         (told, approved)
     }
 
-    fn permit(&self, waiting: &Waiting, view: &View) -> Result<(), String> {
+    fn permit(&self, waiting: &Waiting, view: &View, permit: Permit) -> Result<(), String> {
         if view.status != "approved" {
             return Err(cancelled_reason(view));
         }
@@ -257,7 +286,7 @@ impl Relay {
         if view.digest.as_deref() != Some(waiting.digest.as_str()) {
             return Err("the gate approved something else than this".to_owned());
         }
-        if waiting.question || view.consumed_at.is_some() {
+        if waiting.question || permit == Permit::Taken {
             return Ok(());
         }
         self.desk.take(&view.approval_id).map_err(|error| format!("the approval cannot be used: {error}"))

@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 
 use super::news::News;
 use super::view;
-use crate::record::{Record, short_id};
+use crate::keys::{Burst, Key};
+use crate::line::Line;
+use crate::record::{Longer, Record, short_id};
 
 /// After the selection moved by itself, a key that decides is not taken for this long: the person meant
 /// what was there before.
 const SETTLE_MS: i64 = 800;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Mode {
     List,
     /// The whole showing, scrolled by so many lines.
@@ -24,34 +26,26 @@ pub enum Mode {
     Prompt {
         about: String,
         kind: Prompt,
-        text: String,
+        line: Line,
         back: Box<Mode>,
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Prompt {
     DenyReason,
     AllowNote,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Key {
-    Up,
-    Down,
-    PageUp,
-    PageDown,
-    Enter,
-    Escape,
-    Backspace,
-    Char(char),
-    Paste(String),
-    Interrupt,
+    /// Of what is dangerous; then this is sent.
+    Number(Value),
+    /// One of what is offered for longer than this once.
+    Longer,
+    /// A yes to one of them.
+    LongerYes(Longer),
 }
 
 #[derive(Debug)]
 pub enum Input {
-    Key(Key),
+    Keys(Burst),
     Resize {
         columns: usize,
         rows: usize,
@@ -127,7 +121,7 @@ impl State {
     pub fn take(&mut self, now_ms: i64, input: Input) -> Vec<Effect> {
         self.now_ms = now_ms;
         let effects = match input {
-            Input::Key(key) => self.key(key),
+            Input::Keys(burst) => self.keys(&burst),
             Input::Resize { columns, rows } => {
                 (self.columns, self.rows) = (columns, rows);
                 Vec::new()
@@ -186,26 +180,42 @@ impl State {
         }
     }
 
-    fn key(&mut self, key: Key) -> Vec<Effect> {
-        if key == Key::Interrupt {
+    /// In words every key counts. Elsewhere only one that came alone does, except for moving: what a terminal sends
+    /// with other things is not a person's choice.
+    fn keys(&mut self, burst: &Burst) -> Vec<Effect> {
+        if burst.interrupts() {
             return vec![Effect::Interrupted];
         }
-        match std::mem::replace(&mut self.mode, Mode::List) {
-            Mode::Prompt { about, kind, text, back } => self.prompt_key(key, about, kind, text, back),
-            mode => {
-                self.mode = mode;
-                self.command_key(key)
+        let alone = burst.keys.len() == 1;
+        let mut effects = Vec::new();
+        for key in &burst.keys {
+            match std::mem::replace(&mut self.mode, Mode::List) {
+                Mode::Prompt { about, kind, line, back } => {
+                    effects.extend(self.prompt_key(key, about, kind, line, back));
+                    // What came with the key that ended the line was not meant for what is there now.
+                    if !matches!(self.mode, Mode::Prompt { .. }) {
+                        break;
+                    }
+                }
+                mode => {
+                    self.mode = mode;
+                    let moves = matches!(key, Key::Up | Key::Down | Key::PageUp | Key::PageDown);
+                    if alone || moves {
+                        effects.extend(self.command_key(key));
+                    }
+                }
             }
         }
+        effects
     }
 
-    fn command_key(&mut self, key: Key) -> Vec<Effect> {
+    fn command_key(&mut self, key: &Key) -> Vec<Effect> {
         let page = view::page(self.rows);
         match key {
-            Key::Up | Key::Char('k') => self.go(-1),
-            Key::Down | Key::Char('j') => self.go(1),
+            Key::Up | Key::Plain('k') => self.go(-1),
+            Key::Down | Key::Plain('j') => self.go(1),
             Key::PageUp => self.go(-page),
-            Key::PageDown | Key::Char(' ') => self.go(page),
+            Key::PageDown | Key::Plain(' ') => self.go(page),
             Key::Enter => {
                 self.mode = match self.mode {
                     Mode::List if self.selected.is_some() => Mode::Open { scroll: 0 },
@@ -213,12 +223,19 @@ impl State {
                 };
             }
             Key::Escape => self.mode = Mode::List,
-            Key::Char('q') => return vec![Effect::Quit],
-            Key::Char('a') => return self.allow(),
-            Key::Char('n') if self.may_allow() => self.prompt(Prompt::AllowNote),
-            Key::Char('d') if self.may_decide() => self.prompt(Prompt::DenyReason),
-            // Pasted text is never a command.
-            Key::Char(_) | Key::Paste(_) | Key::Backspace | Key::Interrupt => {}
+            Key::Plain('q') => return vec![Effect::Quit],
+            Key::Plain('a') if self.may_allow() => return self.allow(json!({"decision": "allow-once"})),
+            Key::Plain('n') if self.may_allow() => self.prompt(Prompt::AllowNote, Line::new("")),
+            Key::Plain('w') if self.may_allow() => {
+                if self.current().is_some_and(|record| record.longer().is_empty()) {
+                    self.last = "it can be allowed this once, and no wider".to_owned();
+                } else {
+                    self.prompt(Prompt::Longer, Line::new(""));
+                }
+            }
+            Key::Plain('d') if self.may_decide() => self.prompt(Prompt::DenyReason, Line::new("")),
+            // Pasted text is never a command, nor is a key with Ctrl or Alt.
+            _ => {}
         }
         Vec::new()
     }
@@ -229,16 +246,20 @@ impl State {
             Mode::List | Mode::Prompt { .. } => {
                 let to = self.at.saturating_add_signed(by).min(self.items.len().saturating_sub(1));
                 self.selected = self.items.get(to).map(|item| item.approval_id.clone());
+                self.at = to;
                 self.moved_at = None;
             }
         }
     }
 
-    fn allow(&mut self) -> Vec<Effect> {
-        if !self.may_allow() {
-            return Vec::new();
+    /// At once, or after the number where it is dangerous.
+    fn allow(&mut self, body: Value) -> Vec<Effect> {
+        let Some(record) = self.current() else { return Vec::new() };
+        if !record.is_dangerous() {
+            return self.send(self.selected.clone(), body);
         }
-        self.send(self.selected.clone(), json!({"decision": "allow-once"}))
+        self.prompt(Prompt::Number(body), Line::of_digits());
+        Vec::new()
     }
 
     fn send(&mut self, id: Option<String>, body: Value) -> Vec<Effect> {
@@ -274,46 +295,6 @@ impl State {
         true
     }
 
-    fn prompt(&mut self, kind: Prompt) {
-        let back = Box::new(self.mode.clone());
-        let about = self.selected.clone().unwrap_or_default();
-        self.mode = Mode::Prompt { about, kind, text: String::new(), back };
-    }
-
-    fn prompt_key(&mut self, key: Key, about: String, kind: Prompt, mut text: String, back: Box<Mode>) -> Vec<Effect> {
-        let is_open = self.items.iter().any(|item| item.approval_id == about);
-        match key {
-            Key::Enter if is_open && !(kind == Prompt::AllowNote && text.trim().is_empty()) => {
-                self.mode = Mode::List;
-                let word = match kind {
-                    Prompt::DenyReason => "deny",
-                    Prompt::AllowNote => "allow-once",
-                };
-                let mut body = json!({"decision": word});
-                if let (Some(fields), false) = (body.as_object_mut(), text.trim().is_empty()) {
-                    fields.insert("note".to_owned(), json!(text.trim()));
-                }
-                return self.send(Some(about), body);
-            }
-            Key::Escape => {
-                self.mode = *back;
-                return Vec::new();
-            }
-            // What was being answered is gone: the keys still coming were meant for it, not for the next one.
-            Key::Enter if !is_open => {
-                self.moved_at = Some(self.now_ms);
-                return Vec::new();
-            }
-            Key::Enter => self.last = "a note needs words; Esc goes back".to_owned(),
-            Key::Backspace => drop(text.pop()),
-            Key::Char(c) if !c.is_control() => text.push(c),
-            Key::Paste(pasted) => text.extend(pasted.chars().map(|c| if c.is_control() { ' ' } else { c })),
-            Key::Char(_) | Key::Up | Key::Down | Key::PageUp | Key::PageDown | Key::Interrupt => {}
-        }
-        self.mode = Mode::Prompt { about, kind, text, back };
-        Vec::new()
-    }
-
     /// Puts order and selection right after any change.
     fn settle(&mut self) {
         self.items.sort_by(|a, b| (a.created_at, &a.approval_id).cmp(&(b.created_at, &b.approval_id)));
@@ -340,6 +321,8 @@ impl State {
         }
     }
 }
+
+mod words;
 
 #[cfg(test)]
 mod tests;

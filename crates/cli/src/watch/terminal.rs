@@ -9,14 +9,15 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEventKind, KeyModifiers};
+use crossterm::style::Print;
 use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen};
 use crossterm::{cursor, execute};
 use serde_json::Value;
 
 use super::feed::{self, Heard};
-use super::state::{Effect, Input, Key, State};
+use super::state::{Effect, Input, State};
 use super::view;
+use crate::keys::Keyboard;
 use crate::locate::Caller;
 use crate::output::Style;
 use crate::record::Record;
@@ -24,6 +25,7 @@ use crate::{approvals, exit, interrupt};
 
 /// Countdowns move this often.
 const TICK: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// What the threads tell the loop.
 enum Told {
@@ -42,6 +44,7 @@ pub fn run(caller: Arc<Caller>, waiting: Vec<Record>) -> anyhow::Result<ExitCode
     let state = State::new(waiting, usize::from(columns), usize::from(rows), now_ms());
     let news = (Arc::clone(&caller), sender.clone());
     thread::spawn(move || listen(&news.0, &news.1));
+    draw(&state, Style::of_stdout()).context("the terminal cannot be written to")?;
     let keys = sender.clone();
     thread::spawn(move || read_keys(&keys));
     let ended = turn(state, &receiver, &Hands { caller, sender });
@@ -61,10 +64,13 @@ fn turn(mut state: State, receiver: &Receiver<Told>, hands: &Hands) -> anyhow::R
             Err(RecvTimeoutError::Timeout) => Input::Tick,
             Err(RecvTimeoutError::Disconnected) => anyhow::bail!("nothing feeds the list any more; start it again"),
         };
+        if let Ok((columns, rows)) = terminal::size() {
+            state.take(now_ms(), Input::Resize { columns: usize::from(columns), rows: usize::from(rows) });
+        }
         for effect in state.take(now_ms(), input) {
             match effect {
                 Effect::Quit => return Ok(exit::code(exit::OK)),
-                Effect::Interrupted => return Ok(exit::code(130)),
+                Effect::Interrupted => return Ok(exit::code(exit::INTERRUPTED)),
                 Effect::Decide { id, body } => hands.decide(id, body),
                 Effect::Refresh => hands.refresh(),
             }
@@ -118,12 +124,13 @@ fn listen(caller: &Caller, sender: &Sender<Told>) {
 }
 
 fn read_keys(sender: &Sender<Told>) {
+    let mut keyboard = Keyboard::default();
+    // The list is on the screen by now; what was typed before was not meant for it.
+    keyboard.forget();
     loop {
-        let told = match event::read() {
-            Ok(event) => match input_of(event) {
-                Some(input) => Told::Input(input),
-                None => continue,
-            },
+        let told = match keyboard.next(PATIENCE) {
+            Ok(Some(burst)) => Told::Input(Input::Keys(burst)),
+            Ok(None) => continue,
             Err(error) => Told::Failed(anyhow::Error::new(error).context("the keyboard cannot be read")),
         };
         let failed = matches!(told, Told::Failed(_));
@@ -133,33 +140,6 @@ fn read_keys(sender: &Sender<Told>) {
     }
 }
 
-fn input_of(event: Event) -> Option<Input> {
-    let key = match event {
-        Event::Resize(columns, rows) => {
-            return Some(Input::Resize { columns: usize::from(columns), rows: usize::from(rows) });
-        }
-        Event::Paste(text) => Key::Paste(text),
-        Event::Key(key) if key.kind == KeyEventKind::Release => return None,
-        Event::Key(key) if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
-            let interrupts = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
-            return interrupts.then_some(Input::Key(Key::Interrupt));
-        }
-        Event::Key(key) => match key.code {
-            KeyCode::Up => Key::Up,
-            KeyCode::Down => Key::Down,
-            KeyCode::PageUp => Key::PageUp,
-            KeyCode::PageDown => Key::PageDown,
-            KeyCode::Enter => Key::Enter,
-            KeyCode::Esc => Key::Escape,
-            KeyCode::Backspace => Key::Backspace,
-            KeyCode::Char(c) => Key::Char(c),
-            _ => return None,
-        },
-        Event::FocusGained | Event::FocusLost | Event::Mouse(_) => return None,
-    };
-    Some(Input::Key(key))
-}
-
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -167,10 +147,15 @@ fn now_ms() -> i64 {
 
 fn draw(state: &State, style: Style) -> io::Result<()> {
     let mut frame = String::new();
+    let mut cursor = "\x1b[?25l".to_owned();
     for (at, line) in view::lines(state).iter().enumerate() {
+        if let Some(column) = line.cursor {
+            cursor = format!("\x1b[{};{}H\x1b[?25h", at + 1, column + 1);
+        }
         // Cleared first: a full line leaves the cursor on its last column, and clearing then would eat it.
         frame.push_str(&format!("\x1b[{};1H\x1b[2K{}", at + 1, line.paint(style)));
     }
+    frame.push_str(&cursor);
     let mut stdout = io::stdout().lock();
     stdout.write_all(frame.as_bytes())?;
     stdout.flush()
@@ -189,7 +174,7 @@ impl Screen {
         terminal::enable_raw_mode()
             .context("this terminal cannot be taken over; pipe the output to follow as lines")?;
         let screen = Self;
-        execute!(io::stdout(), EnterAlternateScreen, cursor::Hide, EnableBracketedPaste)
+        execute!(io::stdout(), EnterAlternateScreen, cursor::Hide, Print("\x1b[?2004h"))
             .context("this terminal cannot be taken over; pipe the output to follow as lines")?;
         Ok(screen)
     }
@@ -202,6 +187,6 @@ impl Drop for Screen {
 }
 
 fn give_back() {
-    let _ = execute!(io::stdout(), DisableBracketedPaste, cursor::Show, LeaveAlternateScreen);
+    let _ = execute!(io::stdout(), Print("\x1b[?2004l"), cursor::Show, LeaveAlternateScreen);
     let _ = terminal::disable_raw_mode();
 }

@@ -18,6 +18,10 @@ pub fn lines(state: &State) -> Vec<Line> {
     let mut lines = vec![title(state)];
     let body = body_rows(state.rows);
     match shown_mode(state) {
+        _ if longer(state).is_some() => {
+            lines.push(rule(state.columns));
+            lines.extend(longer(state).unwrap_or_default());
+        }
         Mode::Open { scroll } => {
             let all = request(state);
             lines.push(rule(state.columns));
@@ -57,6 +61,25 @@ pub fn is_seen_whole(state: &State) -> bool {
 
 fn body_rows(rows: usize) -> usize {
     rows.saturating_sub(FRAME_ROWS).max(1)
+}
+
+/// What the words on the footer are about, where that is not the request itself.
+fn longer(state: &State) -> Option<Vec<Line>> {
+    let Mode::Prompt { about, kind, .. } = &state.mode else { return None };
+    let record = state.items.iter().find(|item| item.approval_id == *about)?;
+    let mut lines = vec![Line::new(record.headline(), Tone::Strong)];
+    match kind {
+        Prompt::Longer => {
+            lines.push(Line::new("allow for longer, the narrowest first:", Tone::Faint));
+            lines.extend(showing::longer_lines(&record.longer()));
+        }
+        Prompt::LongerYes(longer) => {
+            lines.push(Line::new("this would be allowed:", Tone::Faint));
+            lines.extend(showing::longer_lines(std::slice::from_ref(longer)));
+        }
+        Prompt::DenyReason | Prompt::AllowNote | Prompt::Number(_) => return None,
+    }
+    Some(lines.iter().flat_map(|line| line.wrap(state.columns)).collect())
 }
 
 /// The mode to draw behind a prompt.
@@ -144,7 +167,7 @@ fn pane(state: &State) -> (Vec<Line>, bool) {
 
 fn footer(state: &State) -> Line {
     let text = match &state.mode {
-        Mode::Prompt { about, kind, text, .. } => {
+        Mode::Prompt { about, kind, line, .. } => {
             let is_open = state.items.iter().any(|item| item.approval_id == *about);
             let label = match kind {
                 _ if !is_open => {
@@ -152,31 +175,26 @@ fn footer(state: &State) -> Line {
                 }
                 Prompt::DenyReason => "deny, reason (or none): ",
                 Prompt::AllowNote => "allow, note: ",
+                Prompt::Number(_) => "dangerous, type its number: ",
+                Prompt::Longer => "type one of these: ",
+                Prompt::LongerYes(_) => "type yes for all of that: ",
             };
-            return Line::new(format!("{label}{}_", tail(text, state.columns, label)), Tone::Strong);
+            let (text, cursor) = line.view(state.columns.saturating_sub(width::of(label)));
+            return Line::new(format!("{label}{text}"), Tone::Strong).with_cursor(width::of(label) + cursor);
         }
         Mode::Open { .. } => "a allow d deny n note space more ⏎ back",
+        Mode::List if state.columns >= WIDE_COLUMNS => "a allow d deny n note w for longer ⏎ whole q quit",
         Mode::List => "a allow d deny n note ⏎ whole q quit",
     };
     Line::new(width::cut(text, state.columns), Tone::Faint)
 }
 
-/// The end of what is being typed, as much as fits.
-fn tail(text: &str, columns: usize, label: &str) -> String {
-    let text = escape_line(text);
-    let room = columns.saturating_sub(width::of(label) + 1);
-    let mut start = 0;
-    while width::of(text.get(start..).unwrap_or_default()) > room {
-        start += text.get(start..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
-    }
-    text.get(start..).unwrap_or_default().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::{Burst, Key};
     use crate::record::tests::sample;
-    use crate::watch::state::{Input, Key};
+    use crate::watch::state::Input;
     use serde_json::json;
 
     fn many(count: usize, columns: usize, rows: usize) -> State {
@@ -200,8 +218,8 @@ mod tests {
                 let mut state = many(count, columns, rows);
                 for keys in ["", "j", "\n", "d", "x"] {
                     for key in keys.chars() {
-                        let key = if key == '\n' { Key::Enter } else { Key::Char(key) };
-                        state.take(1_300_000, Input::Key(key));
+                        let key = if key == '\n' { Key::Enter } else { Key::Plain(key) };
+                        state.take(1_300_000, Input::Keys(Burst { keys: vec![key] }));
                     }
                     let shown = text(&state);
                     assert_eq!(shown.len(), rows, "{columns}x{rows}, {count}, {keys:?}");
@@ -228,11 +246,5 @@ mod tests {
         assert!(text(&state).join("\n").contains("more lines: Enter"));
         assert!(!is_seen_whole(&state));
         assert!(is_seen_whole(&many(1, 80, 24)));
-    }
-
-    #[test]
-    fn long_words_keep_their_end_in_sight() {
-        assert_eq!(tail("abcdef", 8, "xx "), "cdef");
-        assert_eq!(tail("日本語", 8, "xx "), "本語");
     }
 }

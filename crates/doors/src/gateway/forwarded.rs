@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use countersign_gate::{AgentHandle, GateError, NewRequest, Refused};
+use countersign_gate::{AgentHandle, GateError, NewRequest, Refused, Take, Told};
 use countersign_model::{
     Action, ActionType, AgentWords, Approval, Ask, ChannelChoice, Digest, Exec, Status, Target, TermsAsked,
 };
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::connection::Session;
 use super::frame::{self, Failure};
 use super::{requests, views};
-use crate::words::{WordsError, exec_of_words};
+use crate::words::{WordsError, exec_of_words, told_reason};
 
 /// Gates that a request may have come through.
 const MAX_PATH: usize = 8;
@@ -50,10 +50,11 @@ pub(super) async fn request(session: &Session, id: &str, params: ForwardParams) 
         None => asker.request(params.into_request()).await?.0,
     };
     if approval.status() == Status::Pending {
-        session.outbox.answer(frame::answer(id, &Ok(views::accepted(&approval)))).await;
+        let accepted = views::accepted(&session.shown_ids(&approval).await, &approval);
+        session.outbox.answer(frame::answer(id, &Ok(accepted))).await;
     }
-    let ended = requests::ended(session, &asker, approval).await?;
-    Ok(outcome(&ended))
+    let told = asker.tell(requests::ended(session, &asker, approval).await?).await?;
+    Ok(outcome(&told))
 }
 
 /// A command by its words is shown by those very words, whatever text came with them.
@@ -99,21 +100,22 @@ impl ForwardParams {
             default_ms: self.expires_in_ms.max(1),
             idempotency: None,
             terminal: None,
-            take: false,
+            take: Take::Tell,
             engine: None,
         }
     }
 }
 
 /// Everything that was answered, by whom.
-fn outcome(approval: &Approval) -> Value {
-    let outcome = approval.outcome.as_ref();
-    let decision = outcome.and_then(|outcome| outcome.decision.as_ref());
+fn outcome(told: &Told) -> Value {
+    let approval = &told.approval;
+    let usable = approval.outcome.as_ref().filter(|_| told.unusable.is_none());
+    let decision = usable.and_then(|outcome| outcome.decision.as_ref());
     json!({
         "id": approval.request.alias,
         "approvalId": approval.id,
-        "status": approval.status(),
-        "reason": outcome.map(|outcome| outcome.reason),
+        "status": if told.unusable.is_some() { Status::Denied } else { approval.status() },
+        "reason": told_reason(told),
         "by": decision.map(|decision| &decision.by),
         "note": decision.and_then(|decision| decision.note.as_ref()),
         "override": decision.and_then(|decision| decision.replacement.as_ref()),

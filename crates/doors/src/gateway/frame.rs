@@ -108,9 +108,10 @@ impl From<Refused> for Failure {
         match refused {
             Refused::NotFound => Self::not_found(),
             Refused::Ambiguous(_) => Self::invalid(message).because("APPROVAL_ID_AMBIGUOUS"),
+            Refused::PartOfAnId => Self::invalid(message).because("APPROVAL_ID_INCOMPLETE"),
             Refused::Grant(_) => Self::invalid(message).because("APPROVAL_ALLOW_ALWAYS_UNAVAILABLE"),
             Refused::Finished(_) => Self::invalid(message).because("APPROVAL_ALREADY_RESOLVED"),
-            Refused::NotAnApprover(_) | Refused::OtherNode | Refused::HostMayNotDecide => {
+            Refused::NotAnApprover(_) | Refused::OtherNode | Refused::HostMayNotDecide | Refused::NumberLocked => {
                 Self::new(Code::Forbidden, message)
             }
             Refused::StalePolicy(hash) => {
@@ -118,12 +119,14 @@ impl From<Refused> for Failure {
                 Self::invalid("the document changed since it was read; get it again and repeat the change")
                     .with(details)
             }
-            Refused::TooManyPending(_) => Self::unavailable(message, 5000),
+            Refused::TooManyPending(_) | Refused::TooManyBytes { .. } => Self::unavailable(message, 5000),
             Refused::NoSuchGrant
             | Refused::NoSuchKey
             | Refused::NoSuchTrust
             | Refused::OwnKey
             | Refused::AliasPending
+            | Refused::AliasUsed
+            | Refused::WrongNumber
             | Refused::Answer(_)
             | Refused::OverrideDenied(_)
             | Refused::OverrideUnfit(_)

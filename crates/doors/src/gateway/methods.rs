@@ -53,12 +53,12 @@ pub(super) async fn call(session: &Session, id: &str, method: &str, params: Valu
     match method {
         "exec.approval.request" => requests::request(session, id, read(method, params)?).await,
         "exec.approval.waitDecision" => requests::wait_decision(session, read(method, params)?).await,
-        "exec.approval.list" => requests::list(session.approver()?).await,
+        "exec.approval.list" => requests::list(session).await,
         "exec.approval.get" => requests::get(session, read(method, params)?).await,
         "exec.approval.resolve" => requests::resolve(session.approver()?, read(method, params)?).await,
-        "approval.get" => requests::snapshot(session.approver()?, read(method, params)?).await,
-        "approval.resolve" => requests::resolve_snapshot(session.approver()?, read(method, params)?).await,
-        "approval.history" => requests::history(session.approver()?, read(method, params)?).await,
+        "approval.get" => requests::snapshot(session, read(method, params)?).await,
+        "approval.resolve" => requests::resolve_snapshot(session, read(method, params)?).await,
+        "approval.history" => requests::history(session, read(method, params)?).await,
         "exec.approval.grants.list" => grants(session.approver()?, read(method, params)?).await,
         "exec.approval.grants.revoke" => revoke(session.approver()?, read(method, params)?).await,
         "exec.approvals.get" => {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use countersign_gate::Committed;
-use countersign_model::{Approval, EventKind, KeyId};
+use countersign_gate::{Committed, Summary};
+use countersign_model::{Approval, EventKind, KeyId, Status};
 use parking_lot::RwLock;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -59,8 +59,8 @@ impl Peers {
         self.0.write().remove(connection);
     }
 
-    fn any_may_see(&self, approval: &Approval) -> bool {
-        self.0.read().values().any(|peer| peer.may_see(approval))
+    fn any(&self, hears: impl Fn(&Peer) -> bool) -> bool {
+        self.0.read().values().any(hears)
     }
 
     fn tell(&self, text: &Utf8Bytes, may_hear: impl Fn(&Peer) -> bool) {
@@ -90,26 +90,41 @@ pub(super) async fn follow(gateway: Arc<Gateway>) {
 
 async fn tell(gateway: &Gateway, committed: &Committed) {
     let kind = committed.event.body.kind();
-    if !matches!(kind, EventKind::Requested | EventKind::Resolved) {
+    if !matches!(kind, EventKind::Requested | EventKind::Resolved | EventKind::Consumed) {
         return;
     }
     let approval = match (&committed.approval, committed.event.body.approval_id()) {
-        (Some(approval), _) => approval.clone(),
-        (None, Some(id)) => match gateway.gate.owner().as_approver().get(id).await {
+        (Some(approval), _) => Summary::new(approval.clone()),
+        (None, Some(id)) => match gateway.gate.owner().as_approver().summary(id).await {
             Ok(approval) => approval,
             Err(_) => return,
         },
         (None, None) => return,
     };
     // Nothing is written for nobody: a view costs more than telling whom it is for.
-    if !views::is_exec(&approval) || !gateway.peers.any_may_see(&approval) {
+    let hears = |peer: &Peer| peer.may_see(&approval) && hears(kind, &approval, peer.sees);
+    if !views::is_exec(&approval) || !gateway.peers.any(hears) {
         return;
     }
+    let ids = gateway.gate.shown_ids([&*approval]).await;
     let text = match kind {
-        EventKind::Requested => frame::event("exec.approval.requested", &views::requested(&approval)),
-        _ => frame::event("exec.approval.resolved", &views::resolved(&approval)),
+        EventKind::Requested => frame::event("exec.approval.requested", &views::requested(&ids, &approval)),
+        _ => frame::event("exec.approval.resolved", &views::resolved(&ids, &approval)),
     };
-    gateway.peers.tell(&text, |peer| peer.may_see(&approval));
+    gateway.peers.tell(&text, hears);
+}
+
+/// People hear of the end as it comes. To its requester a yes is told only once telling has used it up: heard before, it
+/// could be used a second time elsewhere.
+fn hears(kind: EventKind, approval: &Approval, sees: Sees) -> bool {
+    let asked = approval.outcome.as_ref().is_none_or(|outcome| !outcome.is_automatic());
+    match (kind, sees) {
+        (EventKind::Consumed, Sees::Own(_)) => approval.told && asked,
+        (EventKind::Consumed, Sees::Everything) => false,
+        (_, Sees::Own(_)) => approval.status() != Status::Approved,
+        (_, Sees::Everything) => true,
+        (_, Sees::Nothing) => false,
+    }
 }
 
 /// A sign of life for clients that would otherwise take a quiet gate for a dead one.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use countersign_gate::{AgentHandle, ApproverHandle, GateError, ListFilter, NewRequest, Refused};
+use countersign_gate::{AgentHandle, ApproverHandle, GateError, ListFilter, NewRequest, Refused, ShownIds, Take, Told};
 use countersign_model::{
     Action, ActionType, AgentWords, Answer, Approval, Ask, ChannelChoice, Exec, GrantTerms, Security, Status, Target,
     TermsAsked,
@@ -92,9 +92,15 @@ impl RequestParams {
             default_ms: DEFAULT_MS,
             idempotency: None,
             terminal: None,
-            take: false,
+            take: Take::Tell,
             engine: None,
         })
+    }
+}
+
+impl Session {
+    pub(super) async fn shown_ids(&self, approval: &Approval) -> ShownIds {
+        self.gateway.gate.shown_ids([approval]).await
     }
 }
 
@@ -103,7 +109,7 @@ pub(super) async fn request(session: &Session, id: &str, params: RequestParams) 
     let asker = session.asker()?;
     let (approval, _) = asker.request(params.into_request(&session.connection)?).await?;
     if two_phase && approval.status() == Status::Pending {
-        let accepted = views::accepted(&approval);
+        let accepted = views::accepted(&session.shown_ids(&approval).await, &approval);
         session.outbox.answer(frame::answer(id, &Ok(accepted))).await;
     }
     decided(session, &asker, approval).await
@@ -111,7 +117,8 @@ pub(super) async fn request(session: &Session, id: &str, params: RequestParams) 
 
 /// Waits for the end of it, which is never later than its deadline.
 pub(super) async fn decided(session: &Session, asker: &AgentHandle, approval: Arc<Approval>) -> Result<Value, Failure> {
-    Ok(views::final_answer(&*ended(session, asker, approval).await?))
+    let told = asker.tell(ended(session, asker, approval).await?).await?;
+    Ok(views::final_answer(&session.shown_ids(&told.approval).await, &told))
 }
 
 pub(super) async fn ended(
@@ -149,28 +156,35 @@ async fn find(session: &Session, id: &str) -> Result<Arc<Approval>, Failure> {
 }
 
 pub(super) async fn wait_decision(session: &Session, params: IdParams) -> Result<Value, Failure> {
-    let approval = find(session, &params.id).await?;
-    let expires_at = approval.terms.expires_at;
-    let ended = match &session.who {
-        Who::Person { approver, .. } if approval.status() == Status::Pending => {
-            approver.wait(approval.id, expires_at.plus_millis(1000)).await?
-        }
-        Who::Agent(agent) => ended(session, agent, approval).await?,
-        Who::Person { .. } | Who::Node { .. } => approval,
-    };
+    // Whoever asked is told its own, and that uses a yes up; a person who looks at somebody else's uses nothing.
+    let asker = session.asker()?;
+    match (asker.find(params.id.trim()).await, &session.who) {
+        (Ok(own), _) => return decided(session, &asker, own).await,
+        (Err(GateError::Refused(Refused::NotFound)), Who::Person { .. }) => {}
+        (Err(error), _) => return Err(error.into()),
+    }
+    let approver = session.approver()?;
+    let approval = approver.find(params.id.trim()).await?;
+    let until = approval.terms.expires_at.plus_millis(1000);
+    let ended = approver.wait(approval.id, until).await?;
     if ended.status() == Status::Pending {
         return Err(Failure::shutting_down());
     }
-    Ok(views::final_answer(&ended))
+    let told = Told { approval: ended, unusable: None };
+    Ok(views::final_answer(&session.shown_ids(&told.approval).await, &told))
 }
 
-pub(super) async fn list(approver: &ApproverHandle) -> Result<Value, Failure> {
+pub(super) async fn list(session: &Session) -> Result<Value, Failure> {
+    let approver = session.approver()?;
     let (mut rows, mut before) = (Vec::new(), None);
     loop {
         let filter = ListFilter { status: Some(Status::Pending), before, limit: LIST_PAGE };
         let page = approver.list(filter).await?;
         before = page.last().map(|(position, _)| *position);
-        rows.extend(page.iter().filter(|(_, approval)| views::is_exec(approval)).map(|(_, row)| views::listed(row)));
+        let execs: Vec<&Approval> =
+            page.iter().map(|(_, approval)| &**approval).filter(|approval| views::is_exec(approval)).collect();
+        let ids = session.gateway.gate.shown_ids(execs.iter().copied()).await;
+        rows.extend(execs.into_iter().map(|approval| views::listed(&ids, approval)));
         if page.len() < LIST_PAGE || rows.len() >= MAX_LISTED {
             return Ok(Value::Array(rows));
         }
@@ -182,7 +196,7 @@ pub(super) async fn get(session: &Session, params: IdParams) -> Result<Value, Fa
     if approval.status() != Status::Pending {
         return Err(Failure::not_found());
     }
-    Ok(views::pending(&approval))
+    Ok(views::pending(&session.shown_ids(&approval).await, &approval))
 }
 
 /// These methods know commands and nothing else.
@@ -225,17 +239,18 @@ async fn answer(approver: &ApproverHandle, params: ResolveParams) -> Result<(boo
     }
 }
 
-pub(super) async fn snapshot(approver: &ApproverHandle, params: IdParams) -> Result<Value, Failure> {
-    let approval = exec_only(approver.find(params.id.trim()).await?)?;
-    Ok(json!({ "approval": views::snapshot(&approval) }))
+pub(super) async fn snapshot(session: &Session, params: IdParams) -> Result<Value, Failure> {
+    let approval = exec_only(session.approver()?.find(params.id.trim()).await?)?;
+    Ok(json!({ "approval": views::snapshot(&session.shown_ids(&approval).await, &approval) }))
 }
 
-pub(super) async fn resolve_snapshot(approver: &ApproverHandle, params: ResolveParams) -> Result<Value, Failure> {
+pub(super) async fn resolve_snapshot(session: &Session, params: ResolveParams) -> Result<Value, Failure> {
     if params.kind.as_deref().is_some_and(|kind| kind != "exec") {
         return Err(Failure::invalid("`kind` is `exec`: there are no others here"));
     }
-    let (applied, approval) = answer(approver, params).await?;
-    Ok(json!({ "applied": applied, "approval": views::snapshot(&approval) }))
+    let (applied, approval) = answer(session.approver()?, params).await?;
+    let approval = views::snapshot(&session.shown_ids(&approval).await, &approval);
+    Ok(json!({ "applied": applied, "approval": approval }))
 }
 
 #[derive(Debug, Deserialize)]
@@ -246,7 +261,8 @@ pub(super) struct HistoryParams {
 }
 
 /// What has ended, newest first.
-pub(super) async fn history(approver: &ApproverHandle, params: HistoryParams) -> Result<Value, Failure> {
+pub(super) async fn history(session: &Session, params: HistoryParams) -> Result<Value, Failure> {
+    let approver = session.approver()?;
     let limit = params.limit.unwrap_or(HISTORY_PAGE);
     if !(1..=MAX_HISTORY_PAGE).contains(&limit) {
         return Err(Failure::invalid(format!("`limit` is from 1 to {MAX_HISTORY_PAGE}")));
@@ -259,10 +275,11 @@ pub(super) async fn history(approver: &ApproverHandle, params: HistoryParams) ->
     let mut items = Vec::new();
     loop {
         let page = approver.list(ListFilter { status: None, before, limit: LIST_PAGE }).await?;
+        let ids = session.gateway.gate.shown_ids(page.iter().map(|(_, approval)| &**approval)).await;
         for (position, approval) in &page {
             before = Some(*position);
             if approval.status() != Status::Pending && views::is_exec(approval) {
-                items.push(views::snapshot(approval));
+                items.push(views::snapshot(&ids, approval));
             }
             if items.len() >= limit {
                 return Ok(json!({ "items": items, "nextCursor": position.to_string() }));

@@ -1,9 +1,10 @@
 //! Approvals and grants as this protocol writes them.
 
-use countersign_model::{Action, Approval, Grant, GrantKind, Reason, Request, Status, escape_line, mask};
+use countersign_gate::{ShownIds, Told};
+use countersign_model::{Action, Approval, Assessment, Grant, GrantKind, Reason, Request, Status, escape_line, mask};
 use serde_json::{Map, Value, json};
 
-use crate::words::{allowed_decisions, command_text, decision_word};
+use crate::words::{allowed_decisions, command_text, decision_word, told_reason, told_word};
 
 /// What a requester says of where its request belongs, under the names it sent them by.
 pub(super) const HOST: &str = "host";
@@ -19,11 +20,6 @@ const MAX_GRANT_COMMAND_CHARS: usize = 512;
 
 pub(super) fn is_exec(approval: &Approval) -> bool {
     matches!(approval.request.action, Action::Exec(_))
-}
-
-/// What its requester calls it, else ours.
-fn id(approval: &Approval) -> String {
-    approval.request.alias.clone().unwrap_or_else(|| approval.id.to_string())
 }
 
 fn label<'r>(request: &'r Request, name: &str) -> Option<&'r str> {
@@ -63,10 +59,19 @@ fn request(request: &Request) -> Value {
     echo
 }
 
-fn base(approval: &Approval) -> Map<String, Value> {
+/// The id to answer by, the gate's own, and what the requester calls it where it does.
+fn ids(ids: &ShownIds, approval: &Approval) -> Map<String, Value> {
     let mut fields = Map::new();
-    fields.insert("id".to_owned(), json!(id(approval)));
+    fields.insert("id".to_owned(), json!(ids.of(approval)));
     fields.insert("approvalId".to_owned(), json!(approval.id));
+    if let Some(alias) = &approval.request.alias {
+        fields.insert("callerId".to_owned(), json!(alias));
+    }
+    fields
+}
+
+fn base(shown: &ShownIds, approval: &Approval) -> Map<String, Value> {
+    let mut fields = ids(shown, approval);
     fields.insert("createdAtMs".to_owned(), json!(approval.terms.created_at.as_millis()));
     fields.insert("expiresAtMs".to_owned(), json!(approval.terms.expires_at.as_millis()));
     fields
@@ -80,17 +85,18 @@ fn with(mut fields: Map<String, Value>, more: Value) -> Value {
 }
 
 /// The first answer of two.
-pub(super) fn accepted(approval: &Approval) -> Value {
-    with(base(approval), json!({ "status": "accepted" }))
+pub(super) fn accepted(ids: &ShownIds, approval: &Approval) -> Value {
+    with(base(ids, approval), json!({ "status": "accepted" }))
 }
 
 /// The answer at the end. What was put in a command's place is told, and is no yes to the command.
-pub(super) fn final_answer(approval: &Approval) -> Value {
-    let outcome = approval.outcome.as_ref();
-    let mut fields = base(approval);
-    fields.insert("decision".to_owned(), json!(decision_word(approval)));
-    fields.insert("reason".to_owned(), json!(outcome.map(|outcome| outcome.reason.as_str())));
-    let decision = outcome.and_then(|outcome| outcome.decision.as_ref());
+pub(super) fn final_answer(ids: &ShownIds, told: &Told) -> Value {
+    let approval = &told.approval;
+    let mut fields = base(ids, approval);
+    fields.insert("decision".to_owned(), json!(told_word(told)));
+    fields.insert("reason".to_owned(), json!(told_reason(told).map(Reason::as_str)));
+    let usable = approval.outcome.as_ref().filter(|_| told.unusable.is_none());
+    let decision = usable.and_then(|outcome| outcome.decision.as_ref());
     if let Some(replacement) = decision.and_then(|decision| decision.replacement.as_ref()) {
         fields.insert("override".to_owned(), json!(replacement));
     }
@@ -100,43 +106,39 @@ pub(super) fn final_answer(approval: &Approval) -> Value {
     Value::Object(fields)
 }
 
-pub(super) fn listed(approval: &Approval) -> Value {
-    with(base(approval), json!({ "request": request(&approval.request) }))
+pub(super) fn listed(ids: &ShownIds, approval: &Approval) -> Value {
+    with(base(ids, approval), json!({ "request": request(&approval.request) }))
 }
 
 /// `exec.approval.requested`: what is listed, with what the engine says of it.
-pub(super) fn requested(approval: &Approval) -> Value {
+pub(super) fn requested(ids: &ShownIds, approval: &Approval) -> Value {
     let assessment = approval.request.assessment.as_ref();
-    let reasons = assessment.map(|assessment| assessment.reasons.iter().map(|reason| reason.message.as_str()));
     let more = json!({
         "request": request(&approval.request),
         "riskLevel": approval.request.risk().as_str(),
-        "riskReasons": reasons.into_iter().flatten().collect::<Vec<_>>(),
+        "riskReasons": assessment.map(Assessment::said).unwrap_or_default(),
         "allowedDecisions": allowed_decisions(approval),
     });
-    with(base(approval), more)
+    with(base(ids, approval), more)
 }
 
 /// `exec.approval.resolved`. Who answered is the key's or person's own name, never what a client calls itself.
-pub(super) fn resolved(approval: &Approval) -> Value {
+pub(super) fn resolved(shown: &ShownIds, approval: &Approval) -> Value {
     let outcome = approval.outcome.as_ref();
     let by = outcome.and_then(|outcome| outcome.decision.as_ref()).map(|decision| decision.by.as_str());
-    json!({
-        "id": id(approval),
-        "approvalId": approval.id,
+    let more = json!({
         "decision": decision_word(approval),
         "resolvedBy": by,
         "ts": outcome.map(|outcome| outcome.at.as_millis()),
         "request": request(&approval.request),
         "reason": outcome.map(|outcome| outcome.reason.as_str()),
-    })
+    });
+    with(ids(shown, approval), more)
 }
 
 /// `exec.approval.get`.
-pub(super) fn pending(approval: &Approval) -> Value {
-    json!({
-        "id": id(approval),
-        "approvalId": approval.id,
+pub(super) fn pending(shown: &ShownIds, approval: &Approval) -> Value {
+    let more = json!({
         "commandText": command_text(&approval.request),
         "commandPreview": preview(&approval.request),
         "allowedDecisions": allowed_decisions(approval),
@@ -144,7 +146,8 @@ pub(super) fn pending(approval: &Approval) -> Value {
         "nodeId": label(&approval.request, NODE_ID),
         "agentId": approval.request.words.agent_id,
         "expiresAtMs": approval.terms.expires_at.as_millis(),
-    })
+    });
+    with(ids(shown, approval), more)
 }
 
 /// One line of it.
@@ -159,7 +162,7 @@ fn preview(request: &Request) -> String {
 }
 
 /// `approval.*`: what it is, and how it ended.
-pub(super) fn snapshot(approval: &Approval) -> Value {
+pub(super) fn snapshot(shown: &ShownIds, approval: &Approval) -> Value {
     let request = &approval.request;
     let status = match approval.status() {
         Status::Pending => "pending",
@@ -169,7 +172,6 @@ pub(super) fn snapshot(approval: &Approval) -> Value {
         Status::Cancelled => "cancelled",
     };
     let mut fields = json!({
-        "id": approval.id,
         "urlPath": format!("/approvals/{}", approval.id),
         "createdAtMs": approval.terms.created_at.as_millis(),
         "expiresAtMs": approval.terms.expires_at.as_millis(),
@@ -192,7 +194,8 @@ pub(super) fn snapshot(approval: &Approval) -> Value {
             map.insert("decision".to_owned(), json!(word));
         }
     }
-    fields
+    // The published client takes no other field here; the gate's own id ends the path.
+    with(Map::from_iter([("id".to_owned(), json!(shown.of(approval)))]), fields)
 }
 
 pub(super) fn grant(grant: &Grant) -> Value {

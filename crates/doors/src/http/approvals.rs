@@ -58,7 +58,7 @@ pub(super) async fn create(
     body: JsonBody<CreateApproval>,
 ) -> Result<Json<AgentView>, Problem> {
     let until = until(&state, body.value.wait)?;
-    let (approval, _) = agent.request(body.value.into_request(&body.bytes)?).await?;
+    let (approval, _) = agent.request(body.value.into_request(&body.bytes, &agent.command_types())?).await?;
     let approval = match until {
         Some(until) if approval.status() == Status::Pending => agent.wait(approval.id, until).await?,
         Some(_) | None => approval,
@@ -185,6 +185,9 @@ pub(super) struct MenuIn {
     /// With 5, after `confirm_required`: the digest it named.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     confirm: Option<String>,
+    /// What a person typed off the card of something dangerous. It must be the record's `number`.
+    #[schema(pattern = "^[0-9]{3}$")]
+    number: Option<String>,
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -203,6 +206,9 @@ pub(super) struct WordsIn {
     /// With `override`, after `confirm_required`: the digest it named.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     confirm: Option<String>,
+    /// What a person typed off the card of something dangerous. It must be the record's `number`.
+    #[schema(pattern = "^[0-9]{3}$")]
+    number: Option<String>,
     #[schema(value_type = Option<GrantIn>)]
     grant: Option<Object<GrantIn>>,
 }
@@ -229,7 +235,7 @@ impl DecisionIn {
         match self {
             Self::Menu(menu) => {
                 let answer = Code::parse(menu.code.trim())?.with_text(menu.text.as_deref())?;
-                Ok(Answer { confirm: digest(menu.confirm)?, ..answer })
+                Ok(Answer { confirm: digest(menu.confirm)?, number: menu.number, ..answer })
             }
             Self::Words(words) => Ok(Answer {
                 choice: match words.decision {
@@ -244,6 +250,7 @@ impl DecisionIn {
                 remember: words.remember,
                 prefix: None,
                 confirm: digest(words.confirm)?,
+                number: words.number,
                 terms: GrantTerms {
                     expires_in_ms: words
                         .grant

@@ -42,8 +42,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for JsonBody<T> {
         let bytes = tokio::time::timeout(limit, read(request.into_body())).await.map_err(|_| {
             Problem::new(StatusCode::REQUEST_TIMEOUT, "body_timeout", "the body did not arrive in time; send it again")
         })??;
-        let fields: serde_json::Map<_, _> = serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;
-        let value = read_fields(serde_json::Value::Object(fields), "invalid_field")?;
+        let value = read_object(&bytes)?;
         Ok(Self { value, bytes })
     }
 }
@@ -122,6 +121,22 @@ async fn read(mut body: Body) -> Result<Bytes, Problem> {
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
     }
     Ok(if read.is_empty() { whole } else { read.freeze() })
+}
+
+/// Reads an object in one pass. Only one that cannot be read is read again, slowly, to name the field that is wrong.
+fn read_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let fields = || serde_json::from_slice(bytes).map(serde_json::Value::Object).map_err(|error| unreadable(&error));
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        // On its own serde would also take a list of the fields' values in order.
+        return read_fields(fields()?, "invalid_field");
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        match fields().map(|fields| read_fields::<T>(fields, "invalid_field")) {
+            Err(problem) | Ok(Err(problem)) => problem,
+            // Another reader of the same bytes might take the other of two fields with one name.
+            Ok(Ok(_)) => unreadable(&error),
+        }
+    })
 }
 
 /// Reads a document whose errors name the field they are about.

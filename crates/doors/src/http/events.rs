@@ -10,7 +10,7 @@ use axum::extract::Query;
 use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
-use countersign_gate::{ApproverHandle, Committed};
+use countersign_gate::{ApproverHandle, Committed, Summary};
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -90,9 +90,9 @@ struct EventOut<'a> {
 
 async fn to_event(approver: &ApproverHandle, committed: &Committed) -> Option<Event> {
     let approval = match (&committed.approval, committed.event.body.approval_id()) {
-        (Some(approval), _) => Some(approval.clone()),
+        (Some(approval), _) => Some(Summary::new(approval.clone())),
         // One whose contents were removed meanwhile is told without them.
-        (None, Some(id)) => approver.get(id).await.ok(),
+        (None, Some(id)) => approver.summary(id).await.ok(),
         (None, None) => None,
     };
     let seq = committed.event.seq.to_string();

@@ -6,7 +6,7 @@ use countersign_model::{Grant, GrantKind};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::auth::{AsApprover, Reader};
+use super::auth::{AsAgent, AsApprover, Reader};
 use super::openapi::CommonErrors;
 use super::problem::Problem;
 use super::wire::GrantOut;
@@ -120,6 +120,27 @@ pub(super) async fn session_allows(reader: Reader) -> Result<Json<SessionAllows>
         ) => None,
     };
     Ok(Json(SessionAllows { session_allows: grants.iter().filter_map(allow).collect() }))
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SessionEnded {
+    /// Always `ended`.
+    status: &'static str,
+    /// How many grants ended with it.
+    grants: u64,
+}
+
+/// A session of the agent is over: what was allowed for it ends, at once.
+#[utoipa::path(
+    post, path = "/v1/sessions/{id}/end", tag = "grants", params(("id" = String, Path, description = "session id")),
+    responses((status = 200, description = "none of its grants holds any more", body = SessionEnded), CommonErrors),
+    security(("agent" = []))
+)]
+pub(super) async fn end_session(
+    AsAgent(agent): AsAgent,
+    Path(id): Path<String>,
+) -> Result<Json<SessionEnded>, Problem> {
+    Ok(Json(SessionEnded { status: "ended", grants: agent.end_session(&id).await? }))
 }
 
 /// Ends a grant at once.

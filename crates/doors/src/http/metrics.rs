@@ -30,6 +30,11 @@ struct ResponseLabels {
     status: u16,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefusedLabels {
+    limit: &'static str,
+}
+
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
@@ -38,6 +43,8 @@ pub(super) struct Metrics {
     decide_seconds: Histogram,
     responses: Family<ResponseLabels, Counter>,
     pending: Gauge,
+    pending_bytes: Gauge,
+    refused: Family<RefusedLabels, Counter>,
     waiters: Gauge,
     batches: Counter,
     commands: Counter,
@@ -54,6 +61,8 @@ impl Metrics {
             decide_seconds: Histogram::new(decide_buckets),
             responses: Family::default(),
             pending: Gauge::default(),
+            pending_bytes: Gauge::default(),
+            refused: Family::default(),
             waiters: Gauge::default(),
             batches: Counter::default(),
             commands: Counter::default(),
@@ -70,6 +79,12 @@ impl Metrics {
         registry.register("decide_seconds", "From asking a person to their answer", self.decide_seconds.clone());
         registry.register("http_responses", "HTTP answers by status", self.responses.clone());
         registry.register("pending", "Approvals waiting for an answer", self.pending.clone());
+        registry.register(
+            "pending_bytes",
+            "Bytes of pending requests that count towards the limits",
+            self.pending_bytes.clone(),
+        );
+        registry.register("refused", "Requests that were not taken, by limit", self.refused.clone());
         registry.register("waiters", "Callers held until an approval ends", self.waiters.clone());
         registry.register("ledger_batches", "Transactions committed", self.batches.clone());
         registry.register("ledger_commands", "Commands committed, many to a batch", self.commands.clone());
@@ -81,11 +96,18 @@ impl Metrics {
     }
 
     /// Counts from the feed until the store closes.
-    pub(super) async fn follow(&self, mut feed: Feed) {
+    pub(super) async fn follow(&self, gate: &Gate, mut feed: Feed) {
         while let Ok(events) = feed.next().await {
             for committed in events {
-                if let Some(approval) = &committed.approval {
-                    self.count(committed.event.body.kind(), approval);
+                let kind = committed.event.body.kind();
+                match (&committed.approval, committed.event.body.approval_id()) {
+                    (Some(approval), _) => self.count(kind, approval),
+                    (None, Some(id)) => {
+                        if let Ok(approval) = gate.owner().as_approver().summary(id).await {
+                            self.count(kind, &approval);
+                        }
+                    }
+                    (None, None) => {}
                 }
             }
         }
@@ -116,6 +138,7 @@ impl Metrics {
                 | EventKind::GrantMade
                 | EventKind::GrantRevoked
                 | EventKind::PolicyPut
+                | EventKind::WrongNumber
                 | EventKind::StopAsked
                 | EventKind::Ran
                 | EventKind::Trusted
@@ -130,8 +153,12 @@ impl Metrics {
     }
 
     pub(super) fn render(&self, gate: &Gate) -> String {
-        let stats = gate.stats();
+        let stats = gate.figures();
         self.pending.set(i64::try_from(stats.pending).unwrap_or(i64::MAX));
+        self.pending_bytes.set(i64::try_from(stats.pending_bytes).unwrap_or(i64::MAX));
+        for (limit, count) in [("pending", stats.refused_pending), ("pending_bytes", stats.refused_bytes)] {
+            self.refused.get_or_create(&RefusedLabels { limit }).inner().store(count, Ordering::Relaxed);
+        }
         self.waiters.set(i64::try_from(gate.waiting()).unwrap_or(i64::MAX));
         self.batches.inner().store(stats.batches, Ordering::Relaxed);
         self.commands.inner().store(stats.commands, Ordering::Relaxed);

@@ -27,9 +27,9 @@ pub(super) struct OfferPreview {
 }
 
 impl OfferPreview {
-    fn of(offer: Offer, hindsight: Hindsight) -> Self {
+    fn of(offer: Offer, holds: Option<String>, hindsight: Hindsight) -> Self {
         let Hindsight { looked_at, covered, examples } = hindsight;
-        Self { offer: offer.into(), looked_at, covered, examples }
+        Self { offer: OfferOut::new(offer, holds), looked_at, covered, examples }
     }
 }
 
@@ -48,5 +48,5 @@ pub(super) async fn get(
     let approval = approver.get(parse_id(&id)?).await?;
     let offer = approval.offer().unwrap_or_else(|| Offer::Refused("only commands get entries".to_owned()));
     let hindsight = approver.hindsight(&approval).await?;
-    Ok(Json(OfferPreview::of(offer, hindsight)))
+    Ok(Json(OfferPreview::of(offer, approval.offer_holds(), hindsight)))
 }

@@ -45,7 +45,7 @@ impl IntoResponses for CommonErrors {
         engine::rights, engine::decide,
         output::print, output::follow,
         events::stream, inbox::email_reply,
-        grants::list, grants::revoke, grants::allow_rules, grants::revoke_rule, grants::session_allows, grants::revoke_session_allow,
+        grants::list, grants::revoke, grants::allow_rules, grants::revoke_rule, grants::session_allows, grants::revoke_session_allow, grants::end_session,
         trusts::list, trusts::file, trusts::put, trusts::remove,
         policy::get, policy::put, policy::get_document, policy::put_document, keys::list, keys::create, keys::revoke, pairings::create, audit::list,
         health::healthz, health::readyz, health::metrics,

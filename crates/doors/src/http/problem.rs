@@ -93,7 +93,11 @@ impl Problem {
 
     /// Also the answer for somebody else's id: the two cannot be told apart.
     pub(crate) fn not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", "there is nothing here by that id or path")
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "there is nothing here by that id or path; an id is sent whole: a part of the whole id finds nothing",
+        )
     }
 
     pub(super) fn too_many(retry_after: u64) -> Self {
@@ -178,7 +182,12 @@ impl From<Refused> for Problem {
         let conflict = |code| Self::new(StatusCode::CONFLICT, code, message.clone());
         match refused {
             Refused::OwnKey => conflict("own_key"),
-            Refused::NotFound | Refused::NoSuchGrant | Refused::NoSuchKey | Refused::NoSuchTrust => Self::not_found(),
+            // A part of an id is answered like any that does not exist, in words that fit both.
+            Refused::NotFound
+            | Refused::PartOfAnId
+            | Refused::NoSuchGrant
+            | Refused::NoSuchKey
+            | Refused::NoSuchTrust => Self::not_found(),
             Refused::Finished(approval) => {
                 let state = approval.status();
                 let decision = approval.outcome.as_ref().and_then(|outcome| outcome.decision.as_ref());
@@ -192,10 +201,14 @@ impl From<Refused> for Problem {
                 };
                 Self { decision: decision.map(DecisionOut::from).map(Box::new), state: Some(state), ..problem }
             }
-            Refused::Ambiguous(_) | Refused::AliasPending => Self::unprocessable("invalid_field", message),
+            Refused::Ambiguous(_) | Refused::AliasPending | Refused::AliasUsed => {
+                Self::unprocessable("invalid_field", message)
+            }
             Refused::OtherNode => Self::new(StatusCode::FORBIDDEN, "other_node", message),
             Refused::HostMayNotDecide => Self::new(StatusCode::FORBIDDEN, "host_may_not_decide", message),
             Refused::NotAnApprover(_) => Self::new(StatusCode::FORBIDDEN, "not_an_approver", message),
+            Refused::WrongNumber => Self::unprocessable("wrong_number", message),
+            Refused::NumberLocked => Self::new(StatusCode::FORBIDDEN, "number_locked", message),
             Refused::Answer(_) => Self::unprocessable("invalid_answer", message),
             Refused::Grant(_) => Self::unprocessable("grant_refused", message),
             Refused::OverrideDenied(_) => Self::unprocessable("override_denied", message),
@@ -211,6 +224,9 @@ impl From<Refused> for Problem {
             Refused::IdempotencyConflict => conflict("idempotency_conflict"),
             Refused::TooManyPending(_) => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_pending", message).retryable(5)
+            }
+            Refused::TooManyBytes { .. } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_pending_bytes", message).retryable(5)
             }
             Refused::StalePolicy(hash) => Self { hash: Some(hash.to_hex().into()), ..conflict("stale_policy") },
         }

@@ -118,8 +118,8 @@ impl Readiness {
 /// The whole door. Every connection must carry a `Peer` in its extensions; without one nothing is allowed.
 pub fn router(gate: Gate, config: HttpConfig) -> Router {
     let metrics = Arc::new(Metrics::new());
-    let (counting, feed) = (metrics.clone(), gate.feed_from_now());
-    tokio::spawn(async move { counting.follow(feed).await });
+    let (counting, counted, feed) = (metrics.clone(), gate.clone(), gate.feed_from_now());
+    tokio::spawn(async move { counting.follow(&counted, feed).await });
     let key_limit = Arc::new(Limiter::new(config.requests_per_key));
     let hub = Hub::start(gate.clone(), key_limit.clone());
     let state = AppState(Arc::new(Shared {
@@ -149,6 +149,7 @@ pub fn router(gate: Gate, config: HttpConfig) -> Router {
         .route("/v1/approvals/{id}/stop", get(approvals::stop_asked).post(approvals::stop))
         .route("/v1/grants", get(grants::list))
         .route("/v1/grants/{id}", delete(grants::revoke))
+        .route("/v1/sessions/{id}/end", post(grants::end_session))
         .route("/v1/trusts", get(trusts::list).put(trusts::put).delete(trusts::remove))
         .route("/v1/trusts/file", get(trusts::file))
         .route("/v1/allow-rules", get(grants::allow_rules))

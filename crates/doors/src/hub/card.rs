@@ -1,6 +1,6 @@
 //! What a device is told of an approval: only what the one renderer would show a person.
 
-use countersign_model::{Action, Approval, ChannelChoice, Showing, showing};
+use countersign_model::{Action, Approval, Assessment, ChannelChoice, Showing, showing};
 use serde::Serialize;
 
 use crate::words::{DENY, decision_word};
@@ -40,7 +40,7 @@ struct Detail {
 impl Card {
     pub(super) fn of(approval: &Approval) -> Self {
         let request = &approval.request;
-        let Showing { headline, sections, agent_says, notices } =
+        let Showing { headline, sentence: _, sections, agent_says, notices } =
             showing(&request.action, request.assessment.as_ref(), &request.words);
         let kind = kind_of(&request.action);
         let (mut command, mut cwd, mut details) = (headline, None, Vec::new());
@@ -52,8 +52,7 @@ impl Card {
                 _ => details.push(Detail { label: section.label, text }),
             }
         }
-        let reasons = request.assessment.iter().flat_map(|assessment| &assessment.reasons);
-        let mut risk_reasons: Vec<String> = reasons.map(|reason| reason.message.clone()).collect();
+        let mut risk_reasons: Vec<String> = request.assessment.as_ref().map(Assessment::said).unwrap_or_default();
         // What a person should know before answering is in the one list that every client shows.
         for notice in notices {
             if !risk_reasons.contains(&notice.text) {
@@ -149,6 +148,7 @@ mod tests {
             Target::default(),
             TermsAsked::default(),
             None,
+            &countersign_model::CommandTypes::default(),
         );
         Approval {
             id: ApprovalId::from_random([2; 16]),
@@ -165,6 +165,7 @@ mod tests {
             },
             outcome: None,
             consumed_at: None,
+            told: false,
             run: None,
         }
     }

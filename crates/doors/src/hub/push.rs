@@ -1,8 +1,6 @@
 //! Tells the devices of people what is asked and how it ended: after the commit, from the record.
 
-use std::sync::Arc;
-
-use countersign_gate::{Committed, Feed};
+use countersign_gate::{Committed, Feed, Summary};
 use countersign_model::{Approval, EventKind};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -30,6 +28,7 @@ async fn on_event(hub: &Hub, committed: &Committed) -> Result<(), countersign_ga
         EventKind::Resolved => APPROVAL_RESOLVED,
         EventKind::Ruled
         | EventKind::Consumed
+        | EventKind::WrongNumber
         | EventKind::StopAsked
         | EventKind::Ran
         | EventKind::GrantMade
@@ -58,10 +57,10 @@ async fn on_event(hub: &Hub, committed: &Committed) -> Result<(), countersign_ga
     Ok(())
 }
 
-async fn approval_of(hub: &Hub, committed: &Committed) -> Result<Option<Arc<Approval>>, countersign_gate::GateError> {
+async fn approval_of(hub: &Hub, committed: &Committed) -> Result<Option<Summary>, countersign_gate::GateError> {
     match (&committed.approval, committed.event.body.approval_id()) {
-        (Some(approval), _) => Ok(Some(approval.clone())),
-        (None, Some(id)) => hub.0.gate.owner().as_approver().get(id).await.map(Some),
+        (Some(approval), _) => Ok(Some(Summary::new(approval.clone()))),
+        (None, Some(id)) => hub.0.gate.owner().as_approver().summary(id).await.map(Some),
         (None, None) => Ok(None),
     }
 }

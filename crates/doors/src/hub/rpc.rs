@@ -1,19 +1,21 @@
 //! What a device may ask of the hub: each method turned into the gate's words and back.
 
-use countersign_gate::{AgentHandle, ApproverHandle, GateError, ListFilter, NewRequest};
+use std::sync::Arc;
+
+use countersign_gate::{AgentHandle, ApproverHandle, GateError, ListFilter, NewRequest, Take, Told};
 use countersign_model::{
-    Action, ActionType, AgentWords, Answer, Approval, ApprovalId, Ask, ChannelChoice, Door, Exec, Reason, Security,
-    Status, Target, TermsAsked,
+    Action, ActionType, AgentWords, Answer, Approval, ApprovalId, Ask, ChannelChoice, Door, Exec, Security, Status,
+    Target, TermsAsked,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::card::{Card, Ending, is_for};
+use super::card::{Card, is_for};
 use super::devices::Who;
 use super::session::{Session, respond};
 use super::wire::{RpcError, RpcRequest};
-use crate::words::{DENY, choice_of};
+use crate::words::{DENY, choice_of, told_reason, told_word};
 
 /// What the hub's document says of a question that nobody gave a time.
 const DEFAULT_TIMEOUT_MS: u64 = 60_000;
@@ -41,7 +43,7 @@ pub(super) async fn call(session: &Session, request: &RpcRequest) -> Option<Outc
                 answer_later(session, agent, approval.id, request.request_id.clone());
                 return None;
             }
-            Ok(approval) => taken(&agent, &approval).await,
+            Ok(approval) => taken(&agent, approval).await,
             Err(error) => Err(error),
         },
         ("getHubInfo" | "listAgents" | "resolveExecApproval" | "listExecApprovals", Who::Unverified) => {
@@ -123,6 +125,7 @@ async fn resolve(approver: &ApproverHandle, params: &Map<String, Value>) -> Outc
         }
     };
     let (note, answer) = (text(params, "note")?, text(params, "answer")?);
+    // A part of an id is none: this protocol has one word for both.
     let id: ApprovalId = id.parse().map_err(|_| RpcError::not_found())?;
     approver.decide(id, Answer { note, answer, ..Answer::plain(choice) }).await?;
     Ok(json!({"ok": true}))
@@ -169,11 +172,7 @@ struct Asking {
     ask: Option<Ask>,
 }
 
-async fn ask(
-    session: &Session,
-    agent: &AgentHandle,
-    params: Map<String, Value>,
-) -> Result<std::sync::Arc<Approval>, RpcError> {
+async fn ask(session: &Session, agent: &AgentHandle, params: Map<String, Value>) -> Result<Arc<Approval>, RpcError> {
     let asking: Asking = read(params)?;
     let session_id = asking.agent_id.clone().unwrap_or_else(|| session.device.id.clone());
     let exec = Exec { command: asking.command, argv: None, cwd: asking.cwd, env: Default::default(), binding: None };
@@ -191,7 +190,7 @@ async fn ask(
         default_ms: DEFAULT_TIMEOUT_MS,
         idempotency: None,
         terminal: None,
-        take: true,
+        take: Take::Tell,
         engine: None,
     };
     session.asks.request(agent, new).await
@@ -202,7 +201,7 @@ fn answer_later(session: &Session, agent: AgentHandle, id: ApprovalId, request_i
     let (hub_id, device, asks) = (session.hub_id.clone(), session.device.clone(), session.asks.clone());
     tokio::spawn(async move {
         let answer = match until_ended(&agent, id).await {
-            Ok(approval) => taken(&agent, &approval).await,
+            Ok(approval) => taken(&agent, approval).await,
             Err(error) => Err(error),
         };
         asks.ended(&id);
@@ -210,7 +209,7 @@ fn answer_later(session: &Session, agent: AgentHandle, id: ApprovalId, request_i
     });
 }
 
-async fn until_ended(agent: &AgentHandle, id: ApprovalId) -> Result<std::sync::Arc<Approval>, RpcError> {
+async fn until_ended(agent: &AgentHandle, id: ApprovalId) -> Result<Arc<Approval>, RpcError> {
     let deadline = agent.get(id).await?.terms.expires_at;
     // A little longer than it is open: its end is written by then.
     let approval = agent.wait(id, deadline.plus_millis(5_000)).await?;
@@ -223,7 +222,7 @@ async fn until_ended(agent: &AgentHandle, id: ApprovalId) -> Result<std::sync::A
 /// What an agent is told of what it asked.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Told {
+struct Telling {
     approval_id: String,
     decision: &'static str,
     reason: &'static str,
@@ -234,26 +233,23 @@ struct Told {
     replacement: Option<String>,
 }
 
-impl Told {
-    fn of(approval: &Approval) -> Option<Self> {
-        let Ending { approval_id, decision, reason, .. } = Ending::of(approval)?;
-        let answer = approval.outcome.as_ref().and_then(|outcome| outcome.decision.as_ref());
+impl Telling {
+    fn of(told: &Told) -> Option<Self> {
+        let (approval_id, reason) = (told.approval.id.to_string(), told_reason(told)?.as_str());
+        // That nobody answered is a no to whoever asked.
+        let decision = told_word(told).unwrap_or(DENY);
+        let outcome = told.approval.outcome.as_ref().filter(|_| told.unusable.is_none());
+        let answer = outcome.and_then(|outcome| outcome.decision.as_ref());
         let note = answer.and_then(|answer| answer.note.clone());
         let replacement = answer.and_then(|answer| answer.replacement.clone());
         Some(Self { approval_id, decision, reason, note, replacement })
     }
 }
 
-/// A yes is used up as it is told: it is for this agent, for this once.
-async fn taken(agent: &AgentHandle, approval: &Approval) -> Outcome {
-    let mut told = Told::of(approval).ok_or_else(RpcError::not_found)?;
-    if approval.status() == Status::Approved
-        && approval.consumed_at.is_none()
-        && let Err(error) = agent.consume(approval.id).await
-    {
-        tracing::debug!(%error, id = %approval.id, "a yes could not be used");
-        told = Told { decision: DENY, reason: Reason::ChangedSinceApproval.as_str(), replacement: None, ..told };
-    }
+/// What the gate has the agent told: a yes is used up by it.
+async fn taken(agent: &AgentHandle, approval: Arc<Approval>) -> Outcome {
+    let told = agent.tell(approval).await?;
+    let told = Telling::of(&told).ok_or_else(RpcError::not_found)?;
     serde_json::to_value(told).map_err(|_| RpcError::unavailable("the answer cannot be written"))
 }
 

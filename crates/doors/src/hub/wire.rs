@@ -173,7 +173,9 @@ impl From<GateError> for RpcError {
             GateError::Unauthenticated => Self::unauthorized(error.to_string()),
             GateError::Refused(Refused::NotFound | Refused::Finished(_)) => Self::not_found(),
             GateError::Refused(Refused::NotAnApprover(_)) => Self::unauthorized(error.to_string()),
-            GateError::Refused(Refused::TooManyPending(_)) => Self::unavailable(error.to_string()),
+            GateError::Refused(Refused::TooManyPending(_) | Refused::TooManyBytes { .. }) => {
+                Self::unavailable(error.to_string())
+            }
             GateError::OutOfRange { field: "expires_in_sec", .. } => {
                 Self::invalid("`timeoutMs` is from 1000 to 86400000 milliseconds")
             }

@@ -162,6 +162,7 @@ mod tests {
                 profile: "default".into(),
                 session: None,
             },
+            place: None,
             created_at: Timestamp::from_millis(1),
             created_by: "ann".into(),
             approval_id: ApprovalId::from_random([2; 16]),

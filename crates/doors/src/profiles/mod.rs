@@ -134,6 +134,7 @@ impl Profiles {
             }
             EventBody::Requested { .. }
             | EventBody::Consumed { .. }
+            | EventBody::WrongNumber { .. }
             | EventBody::StopAsked { .. }
             | EventBody::Ran { .. }
             | EventBody::KeyRevoked { .. }

@@ -9,7 +9,7 @@ use countersign_model::{
 
 use super::flood::{self, Flood};
 use super::{Applied, judge_now, unstorable};
-use crate::command::{Done, Idempotency, NewApproval, Refused};
+use crate::command::{Done, Idempotency, NewApproval, Refused, Take};
 use crate::ports::{StoreError, Tx};
 use crate::row::{ApprovalRow, EntryUse, IdempotentRow};
 
@@ -27,11 +27,13 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
     {
         return Ok(answer);
     }
-    // Before the ruling, so that nobody's automatic answer is taken for that of the one still open.
+    // INVARIANT: a client's name for a request is that request's for ever. Before the ruling, so that nobody's automatic
+    // answer is taken for that of another request by the same name.
     if let Some(alias) = &new.request.alias
-        && tx.is_alias_pending(client, alias).await?
+        && let Some(named) = tx.named(client, alias).await?
     {
-        return Ok(Err(Refused::AliasPending));
+        let is_open = tx.approval(named).await?.is_some_and(|approval| approval.outcome.is_none());
+        return Ok(Err(if is_open { Refused::AliasPending } else { Refused::AliasUsed }));
     }
     let judged = judge_now(tx, &new.request, now).await?;
     let mut outcome = match judged.judgement.ruling {
@@ -46,10 +48,13 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
             match flood::check(tx, new, &judged.judgement, now).await? {
                 Flood::Fine => {}
                 Flood::Same(approval) => {
+                    if let Some(alias) = &new.request.alias {
+                        tx.put_name(client, alias, approval.id).await?;
+                    }
                     return Ok(Ok(Done::Created { approval: Arc::new(*approval), fresh: false }));
                 }
                 Flood::TooMany => outcome = Some(Outcome::denied(Reason::Flooding, now)),
-                Flood::Full(count) => return Ok(Err(Refused::TooManyPending(count))),
+                Flood::Full(refused) => return Ok(Err(refused)),
             }
         }
     }
@@ -58,7 +63,7 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
     }
     let prior = tx.prior(client, new.request.effect).await?;
     let prior = prior.filter(|prior| now < prior.at.plus_millis(DENIAL_MEMORY_MS));
-    let taken = new.take && outcome.as_ref().is_some_and(|outcome| outcome.status == Status::Approved);
+    let taken = new.take != Take::No && outcome.as_ref().is_some_and(|outcome| outcome.status == Status::Approved);
     let approval = Approval {
         id: new.id,
         terms: ApprovalTerms {
@@ -74,9 +79,10 @@ pub(super) async fn create<T: Tx>(tx: &mut T, new: &NewApproval) -> Applied {
         request: new.request.clone(),
         outcome,
         consumed_at: taken.then_some(now),
+        told: taken && new.take == Take::Tell,
         run: None,
     };
-    insert(tx, approval, new.idempotency.as_ref()).await
+    insert(tx, approval, new).await
 }
 
 /// Which entries said yes, and to what: for whoever tidies the list later.
@@ -104,11 +110,16 @@ fn open_for(new: &NewApproval, judged: &Judgement) -> u64 {
     }
 }
 
-async fn insert<T: Tx>(tx: &mut T, approval: Approval, idempotency: Option<&Idempotency>) -> Applied {
-    let row = ApprovalRow::from_approval(&approval).map_err(unstorable)?;
-    tx.insert_approval(&row).await?;
+async fn insert<T: Tx>(tx: &mut T, approval: Approval, new: &NewApproval) -> Applied {
+    let row = ApprovalRow::new(&approval, new.weight.text.clone()).map_err(unstorable)?;
+    let summary = new.weight.summary.as_deref().map(serde_json::to_string).transpose();
+    let summary = summary.map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    tx.insert_approval(&row, new.weight.bytes, summary.as_deref()).await?;
     let client = row.client;
-    if let Some(Idempotency { key, body }) = idempotency {
+    if let Some(alias) = &approval.request.alias {
+        tx.put_name(client, alias, approval.id).await?;
+    }
+    if let Some(Idempotency { key, body }) = &new.idempotency {
         let row = IdempotentRow { body: *body, approval: approval.id, at: approval.terms.created_at };
         tx.put_idempotent(client, key, &row).await?;
     }
@@ -130,7 +141,7 @@ async fn insert<T: Tx>(tx: &mut T, approval: Approval, idempotency: Option<&Idem
     let approval = Arc::new(approval);
     tx.append(event, Some(approval.clone()));
     if approval.consumed_at.is_some() {
-        tx.append(EventBody::Consumed { approval_id }, Some(approval.clone()));
+        tx.append(EventBody::Consumed { approval_id, told: approval.told }, Some(approval.clone()));
     }
     Ok(Ok(Done::Created { approval, fresh: true }))
 }

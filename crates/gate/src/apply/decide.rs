@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Action, Answer, Approval, Change, Choice, Decision, Digest, EventBody, Grant, GrantError, KeyId, Request, Ruling,
-    Timestamp, entries_to_remember, sha256, with_whitelisted,
+    Action, Answer, Approval, Change, Choice, Decision, Digest, EventBody, Grant, GrantError, KeyId, NUMBER_TRIES,
+    Request, Risk, Ruling, Timestamp, entries_to_remember, sha256, with_whitelisted,
 };
 
 use super::end::{expire, finish, refused};
@@ -31,6 +31,9 @@ pub(super) async fn decide<T: Tx>(tx: &mut T, new: &NewDecision) -> Applied {
         Ok(answer) => answer,
         Err(error) => return Ok(Err(error.into())),
     };
+    if let Some(refused) = check_number(tx, &approval, &answer, new).await? {
+        return Ok(Err(refused));
+    }
     let override_digest = match check_override(tx, &approval, &answer, new.replaced.as_deref(), now).await? {
         Ok(digest) => digest,
         Err(refused) => return Ok(Err(refused)),
@@ -85,6 +88,32 @@ pub(super) async fn decide<T: Tx>(tx: &mut T, new: &NewDecision) -> Applied {
         tx.append(made, Some(ended.clone()));
     }
     Ok(Ok(Done::Changed(ended)))
+}
+
+/// A number that comes with a yes must be the one on the card. Wrong ones are on the record and counted by key, so that
+/// neither another process nor another door of the same person begins anew.
+async fn check_number<T: Tx>(
+    tx: &mut T,
+    approval: &Approval,
+    answer: &Answer,
+    new: &NewDecision,
+) -> Result<Option<Refused>, StoreError> {
+    let dangerous = |request: &Request| request.risk() >= Risk::Dangerous;
+    let concerned =
+        answer.number.is_some() || dangerous(&approval.request) || new.replaced.as_deref().is_some_and(dangerous);
+    let Some(key_id) = new.key.filter(|_| answer.allows() && concerned) else { return Ok(None) };
+    let before = tx.wrong_numbers(approval.id, key_id).await?;
+    if before >= NUMBER_TRIES {
+        return Ok(Some(Refused::NumberLocked));
+    }
+    if answer.number.as_ref().is_none_or(|typed| *typed == approval.number()) {
+        return Ok(None);
+    }
+    let (now, count) = (tx.now(), before.saturating_add(1));
+    tx.put_wrong_numbers(approval.id, key_id, count, now).await?;
+    let (approval_id, by) = (approval.id, new.by.clone());
+    tx.append(EventBody::WrongNumber { approval_id, key_id, by, count }, Some(Arc::new(approval.clone())));
+    Ok(Some(if count >= NUMBER_TRIES { Refused::NumberLocked } else { Refused::WrongNumber }))
 }
 
 /// A host answers for its own engine alone, and only while policy says that it may.

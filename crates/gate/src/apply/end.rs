@@ -8,7 +8,7 @@ use countersign_model::{
 };
 
 use super::{Applied, judge_now, unstorable};
-use crate::command::{Done, Refused, Withdrawal};
+use crate::command::{Done, Refused, Told, Withdrawal};
 use crate::ports::{StoreError, Tx};
 use crate::row::ApprovalRow;
 
@@ -30,9 +30,40 @@ pub(super) async fn withdraw<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId, w
 }
 
 pub(super) async fn consume<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId) -> Applied {
-    let now = tx.now();
     let Some(approval) = own(tx, id, client).await? else { return Ok(Err(Refused::NotFound)) };
-    let used = match approval.consume(now) {
+    Ok(use_permit(tx, &approval, false).await?.map(Done::Changed))
+}
+
+/// What the requester hears by a door that has no verb for using a permit: a yes is used up in the transaction that
+/// first tells it. Telling the same again uses nothing; a yes that was used otherwise is none here.
+pub(super) async fn tell<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId) -> Applied {
+    let Some(approval) = own(tx, id, client).await? else { return Ok(Err(Refused::NotFound)) };
+    if approval.status() != Status::Approved || approval.told {
+        return Ok(Ok(Done::Told(Told { approval: Arc::new(approval), unusable: None })));
+    }
+    let told = match use_permit(tx, &approval, true).await? {
+        Ok(approval) => Told { approval, unusable: None },
+        Err(refused) => Told { approval: Arc::new(approval), unusable: Some(why_unusable(&refused)) },
+    };
+    Ok(Ok(Done::Told(told)))
+}
+
+fn why_unusable(refused: &Refused) -> Reason {
+    match refused {
+        Refused::Consumption(Consumption::AlreadyUsed(_)) => Reason::AlreadyUsed,
+        Refused::Consumption(Consumption::Stale) => Reason::PermitExpired,
+        _ => Reason::ChangedSinceApproval,
+    }
+}
+
+/// Uses the permit, once, and only while policy would still have it so.
+async fn use_permit<T: Tx>(
+    tx: &mut T,
+    approval: &Approval,
+    told: bool,
+) -> Result<Result<Arc<Approval>, Refused>, StoreError> {
+    let now = tx.now();
+    let used = match approval.consume(now, told) {
         Ok(used) => used,
         Err(why) => return Ok(Err(why.into())),
     };
@@ -47,12 +78,12 @@ pub(super) async fn consume<T: Tx>(tx: &mut T, id: ApprovalId, client: KeyId) ->
     if !still {
         return Ok(Err(Refused::ChangedSinceApproval));
     }
-    if !tx.consume(id, now).await? {
+    if !tx.consume(approval.id, now, told).await? {
         return Ok(Err(Refused::Consumption(Consumption::AlreadyUsed(now))));
     }
     let used = Arc::new(used);
-    tx.append(EventBody::Consumed { approval_id: id }, Some(used.clone()));
-    Ok(Ok(Done::Changed(used)))
+    tx.append(EventBody::Consumed { approval_id: approval.id, told }, Some(used.clone()));
+    Ok(Ok(used))
 }
 
 pub(super) async fn stop<T: Tx>(tx: &mut T, id: ApprovalId, by: &str) -> Applied {
@@ -87,8 +118,10 @@ pub(super) async fn expire_due<T: Tx>(tx: &mut T, limit: usize) -> Applied {
     let now = tx.now();
     let due = tx.due(now, limit).await?;
     let count = due.len();
-    for approval in due {
-        expire(tx, approval, now).await?;
+    for id in due {
+        if let Some(approval) = tx.approval(id).await? {
+            expire(tx, approval, now).await?;
+        }
     }
     Ok(Ok(Done::Expired { count }))
 }

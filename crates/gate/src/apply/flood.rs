@@ -2,8 +2,8 @@
 
 use countersign_model::{Approval, Judgement, Status, Timestamp};
 
-use crate::command::NewApproval;
-use crate::ports::{StoreError, Tx};
+use crate::command::{NewApproval, Refused};
+use crate::ports::{PendingOf, StoreError, Tx};
 
 const HOUR_MS: i64 = 3600 * 1000;
 /// How far back the same open question is looked for.
@@ -15,8 +15,8 @@ pub(super) enum Flood {
     Same(Box<Approval>),
     /// Policy's limit: the request is denied, on the record.
     TooMany,
-    /// The server's own limit: not even recorded.
-    Full(u64),
+    /// The server's own limits: not even recorded.
+    Full(Refused),
 }
 
 pub(super) async fn check<T: Tx>(
@@ -26,9 +26,17 @@ pub(super) async fn check<T: Tx>(
     now: Timestamp,
 ) -> Result<Flood, StoreError> {
     let client = new.request.requester.key_id;
-    let pending = tx.pending_count(client).await?;
+    let PendingOf { count: pending, bytes, bytes_of_all } = tx.pending(client).await?;
     if pending >= new.max_pending {
-        return Ok(Flood::Full(pending));
+        return Ok(Flood::Full(Refused::TooManyPending(pending)));
+    }
+    let weight = &new.weight;
+    for (whose, bytes, most) in
+        [("this client", bytes, weight.max_of_client), ("all clients", bytes_of_all, weight.max_of_all)]
+    {
+        if weight.bytes > 0 && bytes.saturating_add(weight.bytes) > most {
+            return Ok(Flood::Full(Refused::TooManyBytes { whose, bytes, most }));
+        }
     }
     let flood = &judged.flood;
     if flood.is_off() {
@@ -42,8 +50,10 @@ pub(super) async fn check<T: Tx>(
                 && open.request.digest == new.request.digest
                 && open.request.session_id == new.request.session_id
         });
-        if let Some(same) = same {
-            return Ok(Flood::Same(Box::new(same)));
+        if let Some(same) = same
+            && let Some(whole) = tx.approval(same.id).await?
+        {
+            return Ok(Flood::Same(Box::new(whole)));
         }
     }
     if flood.max_pending.is_some_and(|most| pending >= most) {

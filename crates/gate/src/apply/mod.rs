@@ -19,7 +19,7 @@ use crate::row::RowError;
 pub use create::DENIAL_MEMORY_MS;
 use create::create;
 use decide::decide;
-use end::{consume, expire_due, ran, stop, withdraw};
+use end::{consume, expire_due, ran, stop, tell, withdraw};
 
 type Applied = Result<Result<Done, Refused>, StoreError>;
 
@@ -31,9 +31,17 @@ pub async fn apply<T: Tx>(tx: &mut T, command: &Command) -> Applied {
         Command::Decide(new) => decide(tx, new).await,
         Command::Withdraw { id, client, why } => withdraw(tx, *id, *client, *why).await,
         Command::Consume { id, client } => consume(tx, *id, *client).await,
+        Command::Tell { id, client } => tell(tx, *id, *client).await,
         Command::Stop { id, by } => stop(tx, *id, by).await,
         Command::Ran { id, client, run } => ran(tx, *id, *client, run).await,
         Command::ExpireDue { limit } => expire_due(tx, *limit).await,
+        Command::EndSession { client, session, by } => {
+            let grants = tx.session_grants(*client, session).await?;
+            for id in &grants {
+                let _ = revoke_grant(tx, *id, by).await?;
+            }
+            Ok(Ok(Done::SessionEnded(grants.len() as u64)))
+        }
         Command::RevokeGrant { id, by } => revoke_grant(tx, *id, by).await,
         Command::PutPolicy { profile, policy, base_hash, revoke, by } => {
             let stored = tx.policy(profile).await?;

@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use countersign_model::{
-    Action, ActionType, AgentWords, Approval, ApprovalId, ChannelChoice, ClientId, Door, EngineTerms, Grant, KeyId,
-    KeyRecord, Mode, Request, Requester, RunEnd, Status, Target, TerminalInput, TermsAsked, Timestamp, Trust,
+    Action, ActionType, AgentWords, Approval, ApprovalId, ChannelChoice, ClientId, CommandTypes, Door, EngineTerms,
+    Grant, KeyId, KeyRecord, Mode, Request, Requester, RunEnd, Status, Target, TerminalInput, TermsAsked, Timestamp,
+    Trust,
 };
 
 use super::{
     MAX_PATH_BYTES, active_grants, changed, check_running, check_workspace, find, inner_get, trust_of, unexpected, wait,
 };
-use crate::command::{Command, Done, Idempotency, NewApproval, Refused, Withdrawal};
+use crate::command::{Command, Done, Idempotency, NewApproval, Refused, Take, Told, Weight, Withdrawal};
 use crate::error::GateError;
 use crate::gate::{Gate, Inner, new_approval_id};
 use crate::live::OutputStream;
-use crate::ports::GrantFilter;
+use crate::ports::{GrantFilter, StoreError};
 
 /// The longest a caller may want a request open.
 const MAX_EXPIRES_MS: u64 = 86_400_000;
@@ -43,7 +44,7 @@ pub struct NewRequest {
     /// The workspace that a command is asked from, with its file.
     pub terminal: Option<TerminalInput>,
     /// Takes the permit at once where policy says yes without asking: one commit in place of two.
-    pub take: bool,
+    pub take: Take,
     /// Asked by an engine or a relay.
     pub engine: Option<EngineAsk>,
 }
@@ -105,6 +106,11 @@ impl AgentHandle {
         &self.requester.name
     }
 
+    /// Which action types mean a command here.
+    pub fn command_types(&self) -> Arc<CommandTypes> {
+        self.gate.0.command_types()
+    }
+
     pub fn key_id(&self) -> KeyId {
         self.requester.key_id
     }
@@ -114,7 +120,7 @@ impl AgentHandle {
         let inner = &self.gate.0;
         check_expiry(new.expires_in_ms)?;
         check_idempotency(new.idempotency.as_ref())?;
-        check_channel(inner, new.channel, &new.target)?;
+        let Way { channel, target, instead_of } = way(inner, new.channel, new.target)?;
         if let Some(input) = &new.terminal {
             check_workspace(&input.workspace)?;
         }
@@ -126,11 +132,13 @@ impl AgentHandle {
             new.action,
             new.action_type,
             new.words,
-            new.channel,
-            new.target,
+            channel,
+            target,
             new.terms,
             inner.rules().as_deref(),
+            &inner.command_types(),
         )?;
+        let request = request.instead_of(instead_of);
         let request = match &new.terminal {
             Some(input) => request.in_workspace(input),
             None => request,
@@ -147,15 +155,19 @@ impl AgentHandle {
             }
             None => request,
         };
+        let config = &inner.config;
+        let weight = Weight::of(&request, config.max_pending_bytes, config.max_pending_bytes_total)
+            .map_err(|error| StoreError::Corrupt(error.to_string()))?;
         let command = Command::Create(Box::new(NewApproval {
             id: new_approval_id()?,
+            weight,
             request: Arc::new(request),
             expires_in_ms: new.expires_in_ms,
             default_ms: new.default_ms,
             idempotency: new.idempotency,
             max_pending: inner.config.max_pending,
             take: new.take,
-            reach: inner.reach_of(new.channel),
+            reach: inner.reach_of(channel),
         }));
         match inner.submit(command).await? {
             Done::Created { approval, fresh } => {
@@ -193,7 +205,19 @@ impl AgentHandle {
         changed(self.gate.0.submit(Command::Withdraw { id, client: self.requester.key_id, why }).await?)
     }
 
-    /// Its own request by id, the beginning of one, or what it called it.
+    /// What a door without a verb for using a permit tells the requester: a yes is used up by telling it first, and is
+    /// a no where it was used by another way.
+    pub async fn tell(&self, approval: Arc<Approval>) -> Result<Told, GateError> {
+        if approval.status() != Status::Approved || approval.told {
+            return Ok(Told { approval, unusable: None });
+        }
+        match self.gate.0.submit(Command::Tell { id: approval.id, client: self.requester.key_id }).await? {
+            Done::Told(told) => Ok(told),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Its own request, by its whole id or by what it called it.
     pub async fn find(&self, text: &str) -> Result<Arc<Approval>, GateError> {
         find(&self.gate.0, text, Some(self.requester.key_id)).await
     }
@@ -245,6 +269,15 @@ impl AgentHandle {
         active_grants(&self.gate.0, filter).await
     }
 
+    /// Its session is over: what was allowed for that session ends with it. How many grants that were.
+    pub async fn end_session(&self, session: &str) -> Result<u64, GateError> {
+        let (client, by) = (self.requester.key_id, format!("session:{}", self.requester.name));
+        match self.gate.0.submit(Command::EndSession { client, session: session.to_owned(), by }).await? {
+            Done::SessionEnded(count) => Ok(count),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     fn own(&self, approval: Arc<Approval>) -> Result<Arc<Approval>, GateError> {
         if approval.request.requester.key_id == self.requester.key_id {
             Ok(approval)
@@ -269,6 +302,25 @@ fn check_idempotency(idempotency: Option<&Idempotency>) -> Result<(), GateError>
         return Err(GateError::OutOfRange { field: "idempotency_key", expected: "1 to 256 characters" });
     }
     Ok(())
+}
+
+/// The way to people that a request goes.
+struct Way {
+    channel: ChannelChoice,
+    target: Target,
+    /// What it named, where that is not set up.
+    instead_of: Option<ChannelChoice>,
+}
+
+/// Telegram and email are named by clients that know no other way: where one is not set up everybody is asked, and
+/// nothing goes to whom the agent named.
+fn way(inner: &Inner, choice: ChannelChoice, target: Target) -> Result<Way, GateError> {
+    let is_set_up = inner.channels.iter().any(|channel| channel.kind() == choice) || inner.has_presence(choice);
+    if matches!(choice, ChannelChoice::Telegram | ChannelChoice::Email) && !is_set_up {
+        return Ok(Way { channel: ChannelChoice::Any, target: Target::default(), instead_of: Some(choice) });
+    }
+    check_channel(inner, choice, &target)?;
+    Ok(Way { channel: choice, target, instead_of: None })
 }
 
 fn check_channel(inner: &Inner, choice: ChannelChoice, target: &Target) -> Result<(), GateError> {

@@ -14,7 +14,7 @@ use crate::error::GateError;
 use crate::feed::Feed;
 use crate::gate::{Gate, new_grant_id};
 use crate::live::Follower;
-use crate::ports::{GrantFilter, ListFilter, Listed};
+use crate::ports::{GrantFilter, ListFilter, Listed, Summary};
 
 /// How far back one looks to see what an entry would have meant.
 const HINDSIGHT: usize = 500;
@@ -77,6 +77,7 @@ impl ApproverHandle {
             via: self.door.as_str().to_owned(),
             grant_id: new_grant_id()?,
             host: None,
+            key: Some(self.key_id),
         }));
         changed(self.gate.0.submit(command).await?)
     }
@@ -85,14 +86,19 @@ impl ApproverHandle {
         inner_get(&self.gate.0, id).await
     }
 
+    /// The same as lists have it.
+    pub async fn summary(&self, id: ApprovalId) -> Result<Summary, GateError> {
+        self.gate.0.ledger.summary(id).await?.ok_or_else(|| Refused::NotFound.into())
+    }
+
     /// What an answer for longer than this once would have let through of the last requests.
     pub async fn hindsight(&self, approval: &Approval) -> Result<Hindsight, GateError> {
         let filter = ListFilter { status: None, before: None, limit: HINDSIGHT };
-        let recent: Vec<Arc<Approval>> = self.list(filter).await?.into_iter().map(|(_, approval)| approval).collect();
-        Ok(Hindsight::of(approval, &recent))
+        let recent = self.list(filter).await?;
+        Ok(Hindsight::of(approval, recent.iter().map(|(_, approval)| &**approval)))
     }
 
-    /// By id, the beginning of one, or what its requester called it.
+    /// By its whole id, or by what its requester called it where cards showed that.
     pub async fn find(&self, text: &str) -> Result<Arc<Approval>, GateError> {
         find(&self.gate.0, text, None).await
     }

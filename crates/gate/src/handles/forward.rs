@@ -92,6 +92,7 @@ impl ForwardHandle {
             via: VIA.to_owned(),
             grant_id: new_grant_id()?,
             host: None,
+            key: None,
             replaced: replaced.map(Box::new),
         }));
         inner.submit(command).await.map(|_| ())

@@ -53,6 +53,7 @@ impl AgentHandle {
             via: Door::Engine.as_str().to_owned(),
             grant_id: new_grant_id()?,
             host: Some(self.requester.key_id),
+            key: None,
         }));
         changed(self.inner().submit(command).await?)
     }

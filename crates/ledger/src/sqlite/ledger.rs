@@ -1,5 +1,6 @@
 //! Opening the store, and the `Ledger` port over it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,10 +8,10 @@ use std::time::Duration;
 
 use countersign_gate::{
     AuditLine, BoxFuture, Clock, Command, Committed, Done, EntryUse, GrantFilter, Ledger, LedgerStats, ListFilter,
-    Listed, PolicyText, Refused, Sought, StoreError,
+    Listed, Named, PolicyText, Refused, StoreError, Summary,
 };
 use countersign_model::{
-    Approval, ApprovalId, Digest, Event, GENESIS, Grant, GrantId, KeyRecord, StoredPolicy, Timestamp, Trust,
+    Approval, ApprovalId, Digest, Event, GENESIS, Grant, GrantId, KeyId, KeyRecord, StoredPolicy, Timestamp, Trust,
 };
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
@@ -20,9 +21,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::copy_back::CopyBack;
 use super::recent::Recent;
 use super::rows::{
-    read_approval, read_digest, read_entry_use, read_grant, read_key, read_trust, to_approval, unavailable,
+    read_approval, read_digest, read_entry_use, read_grant, read_key, read_trust, to_approval, to_summary, unavailable,
 };
-use super::writer::{Head, Job, Shared, Writer, hand_out};
+use super::writer::{Head, Job, Shared, Writer, hand_out, load_pending};
 use crate::migrate::migrate;
 use crate::sql;
 
@@ -103,8 +104,11 @@ impl SqliteLedger {
             batches: AtomicU64::new(0),
             commands: AtomicU64::new(0),
             commit_nanos: AtomicU64::new(0),
-            pending: AtomicU64::new(count_pending(&store.connection)?),
+            pending: AtomicU64::new(0),
+            pending_bytes: AtomicU64::new(0),
         });
+        let known = load_pending(&store.connection)?;
+        shared.pending_is(&known);
         let (jobs, receiver) = mpsc::channel(QUEUE);
         let (answered, answers) = mpsc::unbounded_channel();
         tokio::spawn(hand_out(answers));
@@ -144,12 +148,6 @@ impl Drop for SqliteLedger {
     }
 }
 
-fn count_pending(connection: &Connection) -> Result<u64, OpenError> {
-    let mut statement = connection.prepare(sql::PENDING_BY_CLIENT)?;
-    let counts = statement.query_map([], |row| row.get::<_, u64>(1))?;
-    Ok(counts.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().sum())
-}
-
 impl Ledger for SqliteLedger {
     fn submit(&self, command: Command) -> BoxFuture<'_, Result<Result<Done, Refused>, StoreError>> {
         Box::pin(async move {
@@ -176,25 +174,43 @@ impl Ledger for SqliteLedger {
         })
     }
 
+    fn summary(&self, id: ApprovalId) -> BoxFuture<'_, Result<Option<Summary>, StoreError>> {
+        Box::pin(async move {
+            if let Some(approval) = self.shared.recent.lock().approval(&id) {
+                return Ok(Some(Summary::new(approval)));
+            }
+            self.read(move |connection| {
+                let read = || {
+                    let mut statement = connection.prepare_cached(sql::SUMMARY)?;
+                    statement.query_row(params![id.as_bytes()], |row| read_approval(row, 0)).optional()
+                };
+                let row = read().map_err(|error| unavailable(&error))?;
+                row.map(to_summary).transpose()
+            })
+            .await
+        })
+    }
+
     fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>> {
         Box::pin(self.read(move |connection| {
             let before = filter.before.map_or(i64::MAX, |before| i64::try_from(before).unwrap_or(i64::MAX));
-            let read = || {
-                let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, read_approval(row, 1)?));
-                let rows: Vec<(u64, _)> = match filter.status {
-                    Some(status) => connection
-                        .prepare_cached(sql::LIST_BY_STATUS)?
-                        .query_map(params![status.as_str(), before, filter.limit], row)?
-                        .collect::<rusqlite::Result<_>>()?,
-                    None => connection
-                        .prepare_cached(sql::LIST)?
-                        .query_map(params![before, filter.limit], row)?
-                        .collect::<rusqlite::Result<_>>()?,
-                };
-                Ok(rows)
+            // Each row is read into its summary before the next one is taken.
+            let listed = |rows: &mut rusqlite::Rows<'_>| {
+                let mut listed: Vec<Listed> = Vec::new();
+                while let Some(row) = rows.next().map_err(|error| unavailable(&error))? {
+                    let read = || Ok((row.get(0)?, read_approval(row, 1)?));
+                    let (n, row) = read().map_err(|error: rusqlite::Error| unavailable(&error))?;
+                    listed.push((n, to_summary(row)?));
+                }
+                Ok(listed)
             };
-            let rows = read().map_err(|error: rusqlite::Error| unavailable(&error))?;
-            rows.into_iter().map(|(n, row)| Ok((n, Arc::new(to_approval(row)?)))).collect()
+            let sql = if filter.status.is_some() { sql::LIST_BY_STATUS } else { sql::LIST };
+            let mut statement = connection.prepare_cached(sql).map_err(|error| unavailable(&error))?;
+            let rows = match filter.status {
+                Some(status) => statement.query(params![status.as_str(), before, filter.limit]),
+                None => statement.query(params![before, filter.limit]),
+            };
+            listed(&mut rows.map_err(|error| unavailable(&error))?)
         }))
     }
 
@@ -296,29 +312,35 @@ impl Ledger for SqliteLedger {
         }))
     }
 
-    fn find(
-        &self,
-        sought: Sought,
-        pending: bool,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Arc<Approval>>, StoreError>> {
+    fn named(&self, alias: String, client: Option<KeyId>) -> BoxFuture<'_, Result<Named, StoreError>> {
+        Box::pin(self.read(move |connection| {
+            let one = |row: &rusqlite::Row<'_>| Ok(Named::One(ApprovalId::from_random(row.get(0)?)));
+            let read = || match client {
+                Some(client) => {
+                    connection.prepare_cached(sql::NAMED)?.query_row(params![alias, client.as_bytes()], one).optional()
+                }
+                None => connection
+                    .prepare_cached(sql::NAMED_FOR_PEOPLE)?
+                    .query_row(params![alias], |row| if row.get(1)? { one(row) } else { Ok(Named::Several) })
+                    .optional(),
+            };
+            Ok(read().map_err(|error| unavailable(&error))?.unwrap_or(Named::Nothing))
+        }))
+    }
+
+    fn shared_names(&self, aliases: Vec<String>) -> BoxFuture<'_, Result<HashSet<String>, StoreError>> {
         Box::pin(self.read(move |connection| {
             let read = || {
-                let by_id = if pending { sql::FIND_PENDING } else { sql::FIND_ENDED };
-                let row = |row: &rusqlite::Row<'_>| read_approval(row, 0);
-                match &sought {
-                    Sought::Id { first, last } => connection
-                        .prepare_cached(by_id)?
-                        .query_map(params![first.as_bytes(), last.as_bytes(), limit], row)?
-                        .collect::<rusqlite::Result<Vec<_>>>(),
-                    Sought::Alias(text) => connection
-                        .prepare_cached(sql::FIND_ALIAS)?
-                        .query_map(params![text, pending, limit], row)?
-                        .collect(),
+                let mut statement = connection.prepare_cached(sql::CLIENTS_OF_NAME)?;
+                let mut shared = HashSet::new();
+                for alias in aliases {
+                    if statement.query_row(params![alias], |row| row.get::<_, u64>(0))? > 1 {
+                        shared.insert(alias);
+                    }
                 }
+                Ok(shared)
             };
-            let rows = read().map_err(|error| unavailable(&error))?;
-            rows.into_iter().map(|row| to_approval(row).map(Arc::new)).collect()
+            read().map_err(|error: rusqlite::Error| unavailable(&error))
         }))
     }
 
@@ -359,6 +381,7 @@ impl Ledger for SqliteLedger {
             commands: read(&self.shared.commands),
             commit_nanos: read(&self.shared.commit_nanos),
             pending: read(&self.shared.pending),
+            pending_bytes: read(&self.shared.pending_bytes),
         }
     }
 }

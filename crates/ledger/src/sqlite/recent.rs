@@ -24,15 +24,11 @@ impl Recent {
         self.approvals.get(id).cloned()
     }
 
-    /// `small` says whether one that is not here yet may come in; one that is here is always brought up to
-    /// date.
-    pub(super) fn put_approval(&mut self, approval: Arc<Approval>, small: bool) {
+    /// Small ones only.
+    pub(super) fn put_approval(&mut self, approval: Arc<Approval>) {
         let id = approval.id;
         if let Some(known) = self.approvals.get_mut(&id) {
             *known = approval;
-            return;
-        }
-        if !small {
             return;
         }
         self.approvals.insert(id, approval);

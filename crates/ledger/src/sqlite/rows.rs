@@ -1,11 +1,17 @@
 //! SQLite rows to the gate's types. A row that cannot be read is an error, never a default.
 
-use countersign_gate::{ApprovalRow, EntryUse, StoreError};
+use std::sync::Arc;
+
+use countersign_gate::{ApprovalRow, EntryUse, StoreError, Summary};
 use countersign_model::{
-    Approval, ApprovalId, ClientId, Digest, Grant, KeyHash, KeyId, KeyRecord, Prior, Role, Status, Timestamp, Trust,
+    Approval, ApprovalId, ClientId, Digest, Grant, KeyHash, KeyId, KeyRecord, Prior, Role, SUMMARY_ABOVE, Status,
+    Timestamp, Trust,
 };
 use rusqlite::Row;
 use rusqlite::types::Type;
+
+/// No summary of ours is as long as this.
+const MAX_SUMMARY: u64 = 32 * SUMMARY_ABOVE;
 
 pub(crate) fn unavailable(error: &rusqlite::Error) -> StoreError {
     match error {
@@ -31,13 +37,23 @@ pub(crate) fn read_approval(row: &Row<'_>, first: usize) -> rusqlite::Result<App
         outcome: row.get(first + 8)?,
         ended_at: optional_time(row, first + 9)?,
         consumed_at: optional_time(row, first + 10)?,
-        run: row.get(first + 11)?,
-        alias: row.get(first + 12)?,
+        told: row.get(first + 11)?,
+        run: row.get(first + 12)?,
+        alias: row.get(first + 13)?,
     })
 }
 
 pub(crate) fn to_approval(row: ApprovalRow) -> Result<Approval, StoreError> {
     row.into_approval().map_err(|error| StoreError::Corrupt(error.to_string()))
+}
+
+/// Of a row with the summary in place of a large request. One that was stored before there were summaries gets its own
+/// here, so that no more than one such request is in memory at a time.
+pub(crate) fn to_summary(row: ApprovalRow) -> Result<Summary, StoreError> {
+    let large = row.request.len() as u64 > MAX_SUMMARY;
+    let approval = to_approval(row)?;
+    let request = if large { Arc::new(approval.request.summary()) } else { approval.request.clone() };
+    Ok(Summary::new(Arc::new(Approval { request, ..approval })))
 }
 
 /// Columns `client, body, revoked_at`.

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use countersign_gate::{ApprovalRow, DENIAL_MEMORY_MS, EntryUse, IdempotentRow, NodeOf, StoreError, Tx};
+use countersign_gate::{
+    ApprovalRow, DENIAL_MEMORY_MS, EntryUse, IdempotentRow, NodeOf, PendingOf, StoreError, Summary, Tx,
+};
 use countersign_model::{
     Approval, ApprovalId, Digest, EventBody, Grant, GrantId, KeyId, KeyRecord, Prior, Status, StoredPolicy, Timestamp,
     Trust,
@@ -13,19 +15,27 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
 use super::recent::{MAX_REQUEST_BYTES, Recent};
-use super::rows::{read_approval, read_digest, read_trust, to_approval, unavailable};
+use super::rows::{read_approval, read_digest, read_trust, to_approval, to_summary, unavailable};
 use crate::sql;
 
 /// What the writer knows without asking the store: all of it was read from there or written by this writer,
 /// and nobody else writes. Valid as long as no batch was given up.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    pub(super) pending: HashMap<KeyId, u64>,
+    pub(super) pending: HashMap<KeyId, Pending>,
+    pub(super) pending_bytes: u64,
     pub(super) policies: HashMap<String, Arc<StoredPolicy>>,
     /// Unrevoked grants by client and subject, for the clients that have asked.
     pub(super) grants: HashMap<KeyId, HashMap<String, Vec<Grant>>>,
     /// The refusals that are still remembered.
     pub(super) denials: HashMap<(KeyId, Digest), Prior>,
+}
+
+/// How many requests of one client are pending, and what they weigh.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pending {
+    pub(super) count: u64,
+    pub(super) bytes: u64,
 }
 
 /// Above this many, refusals that are no longer remembered are dropped.
@@ -39,8 +49,8 @@ pub(super) struct SqliteTx<'a> {
     pub(super) known: &'a mut Known,
     pub(super) recent: &'a Mutex<Recent>,
     pub(super) events: Vec<(EventBody, Option<Arc<Approval>>)>,
-    /// Approvals as this transaction leaves them, with whether they are small enough to keep.
-    pub(super) touched: HashMap<ApprovalId, (Arc<Approval>, bool)>,
+    /// Small approvals as this transaction leaves them.
+    pub(super) touched: HashMap<ApprovalId, Arc<Approval>>,
     pub(super) small: HashMap<ApprovalId, bool>,
     pub(super) swept: bool,
 }
@@ -70,11 +80,6 @@ impl SqliteTx<'_> {
         let run = || self.connection.prepare_cached(sql)?.query_map(params, read)?.collect::<rusqlite::Result<_>>();
         run().map_err(|error| unavailable(&error))
     }
-
-    fn approvals(&self, sql: &str, params: impl Params) -> Result<Vec<Approval>, StoreError> {
-        let rows = self.all(sql, params, |row| read_approval(row, 0))?;
-        rows.into_iter().map(to_approval).collect()
-    }
 }
 
 impl Tx for SqliteTx<'_> {
@@ -84,14 +89,22 @@ impl Tx for SqliteTx<'_> {
 
     fn append(&mut self, body: EventBody, approval: Option<Arc<Approval>>) {
         if let Some(approval) = &approval {
-            let small = self.small.get(&approval.id).copied().unwrap_or(false);
-            self.touched.insert(approval.id, (approval.clone(), small));
+            let small = self.small.get(&approval.id).copied();
+            // One that was read from what is at hand is small, or it would not be there.
+            let small = small.unwrap_or_else(|| self.recent.lock().approval(&approval.id).is_some());
+            if !small {
+                // A large one is kept by nobody: whoever wants it reads it.
+                self.touched.remove(&approval.id);
+                self.events.push((body, None));
+                return;
+            }
+            self.touched.insert(approval.id, approval.clone());
         }
         self.events.push((body, approval));
     }
 
     async fn approval(&mut self, id: ApprovalId) -> Result<Option<Approval>, StoreError> {
-        if let Some((approval, _)) = self.touched.get(&id) {
+        if let Some(approval) = self.touched.get(&id) {
             return Ok(Some((**approval).clone()));
         }
         if let Some(approval) = self.recent.lock().approval(&id) {
@@ -104,7 +117,12 @@ impl Tx for SqliteTx<'_> {
         row.map(to_approval).transpose()
     }
 
-    async fn insert_approval(&mut self, row: &ApprovalRow) -> Result<(), StoreError> {
+    async fn insert_approval(
+        &mut self,
+        row: &ApprovalRow,
+        bytes: u64,
+        summary: Option<&str>,
+    ) -> Result<(), StoreError> {
         self.execute(
             sql::INSERT_APPROVAL,
             params![
@@ -119,48 +137,57 @@ impl Tx for SqliteTx<'_> {
                 row.outcome,
                 row.ended_at.map(Timestamp::as_millis),
                 row.consumed_at.map(Timestamp::as_millis),
+                row.told,
                 row.run,
                 row.alias,
+                bytes,
+                summary,
             ],
         )?;
         self.small.insert(row.id, row.request.len() <= MAX_REQUEST_BYTES);
         if row.status == Status::Pending {
-            *self.known.pending.entry(row.client).or_default() += 1;
+            let pending = self.known.pending.entry(row.client).or_default();
+            (pending.count, pending.bytes) = (pending.count + 1, pending.bytes + bytes);
+            self.known.pending_bytes += bytes;
         }
         Ok(())
     }
 
     async fn finish_approval(&mut self, row: &ApprovalRow) -> Result<bool, StoreError> {
-        let changed = self.execute(
+        let finished: Option<u64> = self.one(
             sql::FINISH_APPROVAL,
             params![row.status.as_str(), row.outcome, row.ended_at.map(Timestamp::as_millis), row.id.as_bytes()],
+            |row| row.get(0),
         )?;
-        if changed == 1
-            && let Some(count) = self.known.pending.get_mut(&row.client)
-        {
-            *count = count.saturating_sub(1);
+        let Some(bytes) = finished else { return Ok(false) };
+        if let Some(pending) = self.known.pending.get_mut(&row.client) {
+            pending.count = pending.count.saturating_sub(1);
+            pending.bytes = pending.bytes.saturating_sub(bytes);
         }
-        Ok(changed == 1)
+        self.known.pending_bytes = self.known.pending_bytes.saturating_sub(bytes);
+        Ok(true)
     }
 
-    async fn consume(&mut self, id: ApprovalId, at: Timestamp) -> Result<bool, StoreError> {
-        Ok(self.execute(sql::CONSUME, params![at.as_millis(), id.as_bytes()])? == 1)
+    async fn consume(&mut self, id: ApprovalId, at: Timestamp, told: bool) -> Result<bool, StoreError> {
+        Ok(self.execute(sql::CONSUME, params![at.as_millis(), told, id.as_bytes()])? == 1)
     }
 
     async fn ran(&mut self, id: ApprovalId, run: &str) -> Result<bool, StoreError> {
         Ok(self.execute(sql::RAN, params![run, id.as_bytes()])? == 1)
     }
 
-    async fn due(&mut self, at: Timestamp, limit: usize) -> Result<Vec<Approval>, StoreError> {
-        self.approvals(sql::DUE, params![at.as_millis(), limit])
+    async fn due(&mut self, at: Timestamp, limit: usize) -> Result<Vec<ApprovalId>, StoreError> {
+        self.all(sql::DUE, params![at.as_millis(), limit], |row| Ok(ApprovalId::from_random(row.get(0)?)))
     }
 
-    async fn pending_count(&mut self, client: KeyId) -> Result<u64, StoreError> {
-        Ok(self.known.pending.get(&client).copied().unwrap_or(0))
+    async fn pending(&mut self, client: KeyId) -> Result<PendingOf, StoreError> {
+        let Pending { count, bytes } = self.known.pending.get(&client).copied().unwrap_or_default();
+        Ok(PendingOf { count, bytes, bytes_of_all: self.known.pending_bytes })
     }
 
-    async fn recent_asks(&mut self, client: KeyId, limit: usize) -> Result<Vec<Approval>, StoreError> {
-        self.approvals(sql::RECENT_ASKS, params![client.as_bytes(), limit])
+    async fn recent_asks(&mut self, client: KeyId, limit: usize) -> Result<Vec<Summary>, StoreError> {
+        let rows = self.all(sql::RECENT_ASKS, params![client.as_bytes(), limit], |row| read_approval(row, 0))?;
+        rows.into_iter().map(to_summary).collect()
     }
 
     async fn asks_since(&mut self, client: KeyId, since: Timestamp) -> Result<u64, StoreError> {
@@ -172,8 +199,24 @@ impl Tx for SqliteTx<'_> {
         let count = self.execute(sql::SWEEP, params![before.as_millis(), limit])?;
         self.execute(sql::SWEEP_IDEMPOTENCY, params![before.as_millis()])?;
         self.execute(sql::SWEEP_DENIALS, params![before.as_millis()])?;
+        self.execute(sql::SWEEP_WRONG_NUMBERS, params![before.as_millis()])?;
         self.swept = true;
         Ok(count as u64)
+    }
+
+    async fn wrong_numbers(&mut self, id: ApprovalId, key: KeyId) -> Result<u32, StoreError> {
+        Ok(self.one(sql::WRONG_NUMBERS, params![id.as_bytes(), key.as_bytes()], |row| row.get(0))?.unwrap_or(0))
+    }
+
+    async fn put_wrong_numbers(
+        &mut self,
+        id: ApprovalId,
+        key: KeyId,
+        count: u32,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let params = params![id.as_bytes(), key.as_bytes(), count, at.as_millis()];
+        self.execute(sql::PUT_WRONG_NUMBERS, params).map(|_| ())
     }
 
     async fn idempotent(&mut self, client: KeyId, key: &str) -> Result<Option<IdempotentRow>, StoreError> {
@@ -257,6 +300,14 @@ impl Tx for SqliteTx<'_> {
         Ok(())
     }
 
+    async fn session_grants(&mut self, client: KeyId, session: &str) -> Result<Vec<GrantId>, StoreError> {
+        // Fills what is at hand.
+        self.grants(client, &[]).await?;
+        let grants = self.known.grants.get(&client).into_iter().flat_map(HashMap::values).flatten();
+        let of_session = grants.filter(|grant| grant.scope.session.as_deref() == Some(session));
+        Ok(of_session.map(|grant| grant.id).collect())
+    }
+
     async fn revoke_grant(&mut self, id: GrantId, at: Timestamp) -> Result<bool, StoreError> {
         let revoked = self.execute(sql::REVOKE_GRANT, params![at.as_millis(), id.as_bytes()])? == 1;
         // Whose it was is not at hand, and revoking is rare: everything is read again.
@@ -297,8 +348,13 @@ impl Tx for SqliteTx<'_> {
         Ok(self.execute(sql::REVOKE_KEY, params![at.as_millis(), id.as_bytes()])? == 1)
     }
 
-    async fn is_alias_pending(&mut self, client: KeyId, alias: &str) -> Result<bool, StoreError> {
-        Ok(self.one(sql::IS_ALIAS_PENDING, params![client.as_bytes(), alias], |_| Ok(()))?.is_some())
+    async fn named(&mut self, client: KeyId, alias: &str) -> Result<Option<ApprovalId>, StoreError> {
+        let read = |row: &Row<'_>| Ok(ApprovalId::from_random(row.get(0)?));
+        self.one(sql::NAMED, params![alias, client.as_bytes()], read)
+    }
+
+    async fn put_name(&mut self, client: KeyId, alias: &str, approval: ApprovalId) -> Result<(), StoreError> {
+        self.execute(sql::PUT_NAME, params![alias, client.as_bytes(), approval.as_bytes()]).map(|_| ())
     }
 
     async fn put_entry_use(&mut self, entry_use: &EntryUse) -> Result<(), StoreError> {

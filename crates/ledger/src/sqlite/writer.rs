@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::copy_back::CopyBack;
 use super::recent::Recent;
 use super::rows::{read_denial, unavailable};
-use super::tx::{Known, SqliteTx};
+use super::tx::{Known, Pending, SqliteTx};
 use crate::sql;
 
 const MAX_BATCH: usize = 1024;
@@ -53,6 +53,14 @@ pub(super) struct Shared {
     pub(super) commands: AtomicU64,
     pub(super) commit_nanos: AtomicU64,
     pub(super) pending: AtomicU64,
+    pub(super) pending_bytes: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn pending_is(&self, known: &Known) {
+        self.pending.store(known.pending.values().map(|pending| pending.count).sum(), Ordering::Relaxed);
+        self.pending_bytes.store(known.pending_bytes, Ordering::Relaxed);
+    }
 }
 
 /// The end of the chain, to which the next event is linked.
@@ -67,7 +75,7 @@ pub(super) struct Head {
 struct Written {
     results: Vec<Result<Done, Refused>>,
     committed: Vec<Committed>,
-    touched: HashMap<ApprovalId, (Arc<Approval>, bool)>,
+    touched: HashMap<ApprovalId, Arc<Approval>>,
     swept: bool,
     head: Head,
 }
@@ -162,14 +170,14 @@ impl Writer {
         };
         self.head = head;
         let shared = &self.shared;
-        shared.pending.store(known.pending.values().sum(), Ordering::Relaxed);
+        shared.pending_is(&known);
         self.known = Some(known);
         let mut recent = shared.recent.lock();
         if swept {
             recent.forget_approvals();
         }
-        for (approval, small) in touched.into_values() {
-            recent.put_approval(approval, small);
+        for approval in touched.into_values() {
+            recent.put_approval(approval);
         }
         for event in committed {
             recent.push_event(event);
@@ -238,14 +246,23 @@ fn append_events(
 fn load_known(connection: &Connection, now: Timestamp) -> Result<Known, StoreError> {
     let oldest = now.as_millis() - i64::try_from(DENIAL_MEMORY_MS).unwrap_or(i64::MAX);
     let read = || {
-        let mut statement = connection.prepare_cached(sql::PENDING_BY_CLIENT)?;
-        let rows = statement.query_map([], |row| Ok((KeyId::from_random(row.get(0)?), row.get(1)?)))?;
-        let pending = rows.collect::<rusqlite::Result<_>>()?;
+        let known = load_pending(connection)?;
         let mut statement = connection.prepare_cached(sql::RECENT_DENIALS)?;
         let rows = statement.query_map(params![oldest], read_denial)?;
-        Ok(Known { pending, denials: rows.collect::<rusqlite::Result<_>>()?, ..Known::default() })
+        Ok(Known { denials: rows.collect::<rusqlite::Result<_>>()?, ..known })
     };
     read().map_err(|error: rusqlite::Error| unavailable(&error))
+}
+
+/// What is pending, and nothing else.
+pub(super) fn load_pending(connection: &Connection) -> rusqlite::Result<Known> {
+    let mut statement = connection.prepare_cached(sql::PENDING_BY_CLIENT)?;
+    let rows = statement.query_map([], |row| {
+        Ok((KeyId::from_random(row.get(0)?), Pending { count: row.get(1)?, bytes: row.get(2)? }))
+    })?;
+    let pending: HashMap<KeyId, Pending> = rows.collect::<rusqlite::Result<_>>()?;
+    let pending_bytes = pending.values().map(|pending| pending.bytes).sum();
+    Ok(Known { pending, pending_bytes, ..Known::default() })
 }
 
 /// SQLite answers at once, so a future over it is ready the first time it is asked.

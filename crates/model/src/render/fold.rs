@@ -119,7 +119,7 @@ impl Document {
         out
     }
 
-    fn push_fold(&mut self, hidden: &mut String) {
+    pub(super) fn push_fold(&mut self, hidden: &mut String) {
         if hidden.is_empty() {
             return;
         }

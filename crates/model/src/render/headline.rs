@@ -12,9 +12,13 @@ use crate::mask::{self, Redaction};
 const MAX_COMMAND_CHARS: usize = 120;
 const MAX_NAME_CHARS: usize = 80;
 
-pub(super) fn headline(action: &Action) -> String {
+/// `sentence`: what a command does.
+pub(super) fn headline(action: &Action, sentence: Option<&str>) -> String {
     match action {
-        Action::Exec(exec) => format!("Run a command: {}", command(exec)),
+        Action::Exec(exec) => match sentence {
+            Some(sentence) => format!("{sentence} $ {}", command(exec)),
+            None => format!("Run a command: {}", command(exec)),
+        },
         Action::Tool { name, category, args } => {
             let mut tool = Document::default();
             push_tool(&mut tool, name, category.as_deref());
@@ -22,7 +26,7 @@ pub(super) fn headline(action: &Action) -> String {
             format!("Use the tool {}{subject}", shortened(&tool, MAX_NAME_CHARS, 0))
         }
         Action::Question { .. } => "Answer a question".to_owned(),
-        Action::Custom { action_type, title: _, preview } => {
+        Action::Custom { action_type, preview, .. } => {
             let mut name = Document::default();
             push_name(&mut name, action_type.as_str());
             format!("Allow the action {}: {}", shortened(&name, MAX_NAME_CHARS, 0), first_line(preview, false))

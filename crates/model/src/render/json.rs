@@ -18,11 +18,29 @@ pub(super) fn document(args: &Value) -> Document {
     fold::fitted(|limit| write(args, limit))
 }
 
+/// Of one list or object, values at each end are shown; beyond this the middle is folded before it is written.
+const MAX_SHOWN_ITEMS: usize = 500;
+/// Once this much is written, what follows is folded value by value: a person sees the beginning and the end of it.
+const MAX_WRITTEN: usize = 64 * 1024;
+
 enum Step<'a> {
     Own(String),
-    Name { name: &'a str, depth: usize },
-    Value { value: &'a Value, name: Option<&'a str>, depth: usize },
-    Text { text: &'a str, secrets: Vec<Redaction>, depth: usize },
+    /// Left out as it is, said with its length and digest.
+    Hidden(String),
+    Name {
+        name: &'a str,
+        depth: usize,
+    },
+    Value {
+        value: &'a Value,
+        name: Option<&'a str>,
+        depth: usize,
+    },
+    Text {
+        text: &'a str,
+        secrets: Vec<Redaction>,
+        depth: usize,
+    },
 }
 
 /// Walks without recursion: the depth is the sender's to choose.
@@ -32,6 +50,8 @@ fn write(args: &Value, limit: Limit) -> Document {
     while let Some(step) = steps.pop() {
         match step {
             Step::Own(text) => out.push_own(&text),
+            Step::Hidden(mut text) => out.push_fold(&mut text),
+            Step::Value { value, .. } if out.shown.len() > MAX_WRITTEN => out.push_fold(&mut value.to_string()),
             Step::Name { name, depth } => {
                 push_string(&mut out, name, &mask::find(name), depth, limit);
                 out.push_own(": ");
@@ -59,7 +79,17 @@ fn array_steps<'a>(items: &'a [Value], name: Option<&'a str>, depth: usize) -> V
     let of_words = words.as_deref().map(mask::find_in_words).unwrap_or_default();
     let mut of_words = of_words.into_iter();
     let mut steps = vec![Step::Own("[".to_owned())];
+    let middle = middle(items.len());
     for (index, value) in items.iter().enumerate() {
+        if middle.contains(&index) {
+            of_words.next();
+            if index == middle.start {
+                let hidden = items.get(middle.clone()).unwrap_or_default().iter().map(Value::to_string);
+                steps.push(Step::Own(line(true, depth + 1)));
+                steps.push(Step::Hidden(hidden.collect::<Vec<_>>().join(",")));
+            }
+            continue;
+        }
         steps.push(Step::Own(line(index > 0, depth + 1)));
         let depth = depth + 1;
         steps.push(match (value, of_words.next()) {
@@ -76,13 +106,28 @@ fn object_steps(fields: &serde_json::Map<String, Value>, depth: usize) -> Vec<St
     fields.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
     let mut steps = vec![Step::Own("{".to_owned())];
     let close = if fields.is_empty() { "}".to_owned() } else { line(false, depth) + "}" };
+    let middle = middle(fields.len());
+    let mut hidden = String::new();
     for (index, (name, value)) in fields.into_iter().enumerate() {
+        if middle.contains(&index) {
+            hidden.push_str(&format!("{}:{value},", Value::from(name)));
+            if index + 1 == middle.end {
+                steps.push(Step::Own(line(true, depth + 1)));
+                steps.push(Step::Hidden(std::mem::take(&mut hidden)));
+            }
+            continue;
+        }
         steps.push(Step::Own(line(index > 0, depth + 1)));
         steps.push(Step::Name { name, depth: depth + 1 });
         steps.push(Step::Value { value, name: Some(name), depth: depth + 1 });
     }
     steps.push(Step::Own(close));
     steps
+}
+
+/// The indexes that are folded of so many.
+fn middle(count: usize) -> std::ops::Range<usize> {
+    if count <= MAX_SHOWN_ITEMS * 2 { 0..0 } else { MAX_SHOWN_ITEMS..count - MAX_SHOWN_ITEMS }
 }
 
 fn line(comma: bool, depth: usize) -> String {

@@ -4,6 +4,7 @@
 //! `document` puts them together and knows every offset. Knows no channel and no markup: what comes out is
 //! text, with marks on it.
 
+mod answers;
 mod document;
 mod escape;
 mod fold;
@@ -30,6 +31,7 @@ use crate::canonical::Digest;
 use crate::mask;
 use crate::risk::{Assessment, RiskReason};
 
+pub use self::answers::{AnswerWords, answers};
 pub use self::escape::escape_line;
 
 const AGENT_SAYS: &str = "Agent says";
@@ -50,8 +52,11 @@ pub struct AgentWords {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Showing {
-    /// One line, from the action alone.
+    /// One line, from the action alone: of a command what it does, and the command.
     pub headline: String,
+    /// What a command does, in one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentence: Option<String>,
     pub sections: Vec<Section>,
     pub agent_says: Option<Shown>,
     pub notices: Vec<Notice>,
@@ -126,14 +131,17 @@ pub fn showing(action: &Action, assessment: Option<&Assessment>, words: &AgentWo
             card.text("Question", text, Style::Block);
             card.options(options);
         }
-        Action::Custom { action_type, title: said, preview } => {
+        Action::Custom { action_type, title: said, preview, options } => {
             card.text("Action type", action_type.as_str(), Style::Line);
             card.text("Details", preview, Style::Block);
+            card.options(options);
             title = Some(said.as_str());
         }
     }
     let agent_says = card.agent_says(title, words);
-    Showing { headline: headline::headline(action), sections: card.sections, agent_says, notices: card.notices }
+    let sentence = assessment.map(|assessment| line(&assessment.sentence)).filter(|sentence| !sentence.is_empty());
+    let headline = headline::headline(action, sentence.as_deref());
+    Showing { headline, sentence, sections: card.sections, agent_says, notices: card.notices }
 }
 
 #[derive(Default)]
@@ -147,8 +155,9 @@ impl Card {
         let secrets = mask::find(&exec.command);
         let mut command = Document::default();
         command.push_text(&exec.command, Style::Block, &secrets);
-        let reasons = assessment.map(|assessment| assessment.reasons.as_slice()).unwrap_or_default();
-        let (outside, inside): (Vec<_>, Vec<_>) = reasons.iter().partition(|reason| reason.end == 0);
+        let reasons = assessment.map(Assessment::told_reasons).unwrap_or_default();
+        let (outside, inside): (Vec<&RiskReason>, Vec<&RiskReason>) =
+            reasons.iter().partition(|reason| reason.end == 0);
         command.overlays.extend(inside.into_iter().map(|reason| risk(&exec.command, reason)));
         for reason in outside {
             let about = if exec.env.is_empty() { "Command" } else { "Environment" };

@@ -12,6 +12,8 @@ const RUNNING: &[(&str, &str)] = &[
     ("core", "hookspath"),
     ("core", "pager"),
     ("core", "sshcommand"),
+    // Not a program, but files from anywhere are shown as if they were the work.
+    ("core", "worktree"),
     ("browser", "cmd"),
     ("browser", "path"),
     ("credential", "helper"),
@@ -23,6 +25,7 @@ const RUNNING: &[(&str, &str)] = &[
     ("filter", "clean"),
     ("filter", "process"),
     ("filter", "smudge"),
+    ("format", "pretty"),
     ("gpg", "defaultkeycommand"),
     ("gpg", "program"),
     ("guitool", "cmd"),
@@ -30,12 +33,14 @@ const RUNNING: &[(&str, &str)] = &[
     ("imap", "tunnel"),
     ("instaweb", "httpd"),
     ("interactive", "difffilter"),
+    ("log", "showsignature"),
     ("man", "cmd"),
     ("man", "path"),
     ("merge", "driver"),
     ("mergetool", "cmd"),
     ("mergetool", "path"),
     ("pager", "*"),
+    ("pretty", "*"),
     ("remote", "receivepack"),
     ("remote", "uploadpack"),
     ("remote", "vcs"),
@@ -75,6 +80,9 @@ pub(super) fn runs(entry: &Entry, used: &[String]) -> bool {
             !name.is_empty() && !OWN_CREDENTIAL_HELPERS.contains(&name)
         }
         ("core", "pager") | ("pager", _) => value != "cat" && !SWITCHES.contains(&value.to_ascii_lowercase().as_str()),
+        // Formats that show signatures run what checks them.
+        ("format" | "pretty", _) => value.contains("%G") || value.contains("%(signature"),
+        ("log", _) => !matches!(value.to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0"),
         ("core", "fsmonitor") => !SWITCHES.contains(&value.to_ascii_lowercase().as_str()),
         _ => !value.is_empty(),
     }

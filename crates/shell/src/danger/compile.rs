@@ -1,10 +1,10 @@
 //! Makes a table of what files of dangers say: once of the built-in ones, when the crate is built, and of a user's when
 //! they are read.
 
-use super::effect::Reversibility;
 use super::format::{Described, File, Written};
-use super::rule::{Condition, Does, Known, Numbers, Program, Row, Rule, Speaks, Table, Test, Tests, Words};
+use super::rule::{Condition, Does, Numbers, Program, Row, Rule, Speaks, Table, Test, Tests, Words};
 use super::words::{Heads, WrittenTest};
+use crate::effect::Reversibility;
 use crate::pool::{Pool, Slice};
 use crate::rule_error::RuleError;
 use std::borrow::Cow;
@@ -31,7 +31,6 @@ pub struct Named {
     pub program: Option<u16>,
     /// By their numbers.
     pub rules: Vec<u16>,
-    pub known: Vec<Known>,
 }
 
 impl Compiler {
@@ -55,18 +54,15 @@ impl Compiler {
     }
 
     fn table(&mut self) -> Option<Table> {
-        let (mut rows, mut numbers, mut known) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut numbers) = (Vec::new(), Vec::new());
         let mut numbered = |list: &[u16]| {
             let from = numbers.len();
             numbers.extend_from_slice(list);
             Slice::new(from, numbers.len()).map(Numbers)
         };
-        for (name, mut named) in std::mem::take(&mut self.names) {
-            let from = known.len();
-            known.append(&mut named.known);
-            let known = Slice::new(from, known.len())?;
+        for (name, named) in std::mem::take(&mut self.names) {
             let (name, rules) = (self.pool.name(&name)?, numbered(&named.rules)?);
-            rows.push(Row { name, program: named.program, rules, known });
+            rows.push(Row { name, program: named.program, rules });
         }
         let mut places = [Numbers::default(); 5];
         for (place, list) in places.iter_mut().zip(&self.places) {
@@ -79,7 +75,6 @@ impl Compiler {
             conditions: Cow::Owned(std::mem::take(&mut self.conditions)),
             rules: Cow::Owned(std::mem::take(&mut self.rules)),
             programs: Cow::Owned(std::mem::take(&mut self.programs)),
-            known: Cow::Owned(known),
             rows: Cow::Owned(rows),
             numbers: Cow::Owned(numbers),
             places,

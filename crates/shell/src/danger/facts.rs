@@ -4,6 +4,7 @@
 //! A reader for rules that look for danger: where it is unsure it would rather see an option than miss one. It must not
 //! be used to find a command safe.
 
+use super::arguments::{self, Arguments, Given};
 use super::rule::{Program, Row, Table};
 use super::table::{self, Of};
 use super::words::{Dialect, Trait};
@@ -51,15 +52,6 @@ impl Piece<'_> {
         }
         bits.get() & yes != 0
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
-    /// Without dashes.
-    pub name: &'a str,
-    pub short: bool,
-    pub value: Option<Piece<'a>>,
-    pub span: Span,
 }
 
 #[derive(Debug)]
@@ -129,125 +121,14 @@ impl<'a> Facts<'a> {
             assignments: Vec::new(),
             code: Vec::new(),
         };
-        facts.read_arguments();
+        let (known, limit) = (facts.program, facts.program.and_then(|program| program.operands));
+        let Arguments { options, operands } = arguments::read(words, &known, limit.unwrap_or(usize::MAX));
+        (facts.options, facts.operands) = (options, operands);
         facts.writes = facts.find_writes();
         facts.reads = facts.find_reads();
         facts.assignments = facts.find_assignments();
         facts.code = facts.find_code();
         facts
-    }
-
-    fn read_arguments(&mut self) {
-        let dialect = self.program.map_or(Dialect::Gnu, |program| program.dialect);
-        let limit = self.program.and_then(|program| program.operands).unwrap_or(usize::MAX);
-        let mut position = 1;
-        while let Some(piece) = self.words.get(position).copied() {
-            position += 1;
-            let next = self.words.get(position).copied();
-            if self.operands.len() >= limit {
-                self.operands.push(piece);
-                continue;
-            }
-            let took = match dialect {
-                Dialect::Keys => self.read_key(piece),
-                Dialect::Single => self.read_single(piece, next),
-                Dialect::Tar if position == 2 && !piece.text.starts_with('-') => {
-                    self.read_cluster(piece.text, piece, next)
-                }
-                Dialect::Gnu | Dialect::Tar if piece.text == "--" => {
-                    self.operands.extend(self.words.iter().skip(position));
-                    return;
-                }
-                Dialect::Gnu | Dialect::Tar => match piece.text.strip_prefix("--") {
-                    Some(long) if self.takes_two(long) => {
-                        self.read_two(long, piece, self.words.get(position + 1).copied());
-                        position += 1;
-                        true
-                    }
-                    Some(long) => self.read_long(long, piece, next),
-                    None => match piece.text.strip_prefix('-') {
-                        Some(cluster) if !cluster.is_empty() => self.read_cluster(cluster, piece, next),
-                        _ => {
-                            self.operands.push(piece);
-                            false
-                        }
-                    },
-                },
-            };
-            if took {
-                position += 1;
-            }
-        }
-    }
-
-    fn takes(&self, name: &str, dashes: usize) -> bool {
-        self.program.is_some_and(|program| program.takes(name, dashes))
-    }
-
-    /// `--arg name value`.
-    fn takes_two(&self, name: &str) -> bool {
-        self.program.is_some_and(|program| program.dialect != Dialect::Keys && program.takes_two(name))
-    }
-
-    fn read_key(&mut self, piece: Piece<'a>) -> bool {
-        match piece.text.split_once('=') {
-            Some((name, value)) => {
-                let value = Some(Piece { text: value, word: None, span: piece.span, seen: None });
-                self.options.push(Given { name, short: false, value, span: piece.span });
-            }
-            None => self.operands.push(piece),
-        }
-        false
-    }
-
-    fn read_single(&mut self, piece: Piece<'a>, next: Option<Piece<'a>>) -> bool {
-        let name = piece.text.trim_start_matches('-');
-        if name.len() == piece.text.len() || name.is_empty() {
-            self.operands.push(piece);
-            return false;
-        }
-        if let Some((name, value)) = name.split_once('=') {
-            let value = Some(Piece { text: value, word: None, span: piece.span, seen: None });
-            self.options.push(Given { name, short: false, value, span: piece.span });
-            return false;
-        }
-        let takes = self.takes(name, 1) || self.takes(name, 2);
-        let value = if takes { next } else { None };
-        self.options.push(Given { name, short: false, value, span: piece.span });
-        value.is_some()
-    }
-
-    fn read_long(&mut self, long: &'a str, piece: Piece<'a>, next: Option<Piece<'a>>) -> bool {
-        if let Some((name, value)) = long.split_once('=') {
-            let value = Some(Piece { text: value, word: None, span: piece.span, seen: None });
-            self.options.push(Given { name, short: false, value, span: piece.span });
-            return false;
-        }
-        let value = if self.takes(long, 2) { next } else { None };
-        self.options.push(Given { name: long, short: false, value, span: piece.span });
-        value.is_some()
-    }
-
-    /// The second value of an option that takes two; the first is only a name.
-    fn read_two(&mut self, long: &'a str, piece: Piece<'a>, value: Option<Piece<'a>>) {
-        self.options.push(Given { name: long, short: false, value, span: piece.span });
-    }
-
-    fn read_cluster(&mut self, cluster: &'a str, piece: Piece<'a>, next: Option<Piece<'a>>) -> bool {
-        let mut rest = cluster;
-        while let Some(letter) = rest.chars().next() {
-            let (name, after) = rest.split_at(letter.len_utf8());
-            if self.takes(name, 1) {
-                let inside =
-                    (!after.is_empty()).then_some(Piece { text: after, word: None, span: piece.span, seen: None });
-                let value = inside.or(next);
-                self.options.push(Given { name, short: true, value, span: piece.span });
-                return inside.is_none() && next.is_some();
-            }
-            self.options.push(Given { name, short: true, value: None, span: piece.span });
-            rest = after;
-        }
-        false
     }
 
     /// The option, if it is there under one of these spellings (`-r|--recursive`).
@@ -377,8 +258,8 @@ impl<'a> Facts<'a> {
         self.named(program.code(), &mut found);
         if program.code().any(|what| what == "stdin") {
             let span = self.simple.span;
-            let mut add = |text: &'a Option<String>| {
-                if let Some(text) = text {
+            let mut add = |text: &'a Option<std::sync::Arc<str>>| {
+                if let Some(text) = text.as_deref() {
                     found.push(Piece { text, word: None, span, seen: None });
                 }
             };

@@ -3,8 +3,8 @@
 //! Knows the file format and nothing of commands, so that the build script can read the built-in files with the same
 //! code that reads a user's at run time.
 
-use super::effect::{Effects, Reversibility};
 use super::words::{Check, Dialect, ScriptCheck, Traits, WrittenTest};
+use crate::effect::{Marks, Reversibility};
 use crate::rule_error::RuleError;
 use serde::Deserialize;
 use toml::Spanned;
@@ -85,7 +85,7 @@ pub struct Written {
     pub script: Option<ScriptCheck>,
     /// What it does beyond its risk, and whether that can be undone; otherwise what the file says of all its rules.
     #[serde(default)]
-    pub effects: Option<Effects>,
+    pub effects: Option<Marks>,
     #[serde(default)]
     pub reversibility: Option<Reversibility>,
     /// Commands of which it speaks, and of which it does not: they are run when the file is read.
@@ -142,7 +142,7 @@ pub struct Described {
 pub struct File {
     /// What its rules speak of, where they do not say it themselves.
     #[serde(default)]
-    pub effects: Effects,
+    pub effects: Marks,
     #[serde(default)]
     pub reversibility: Option<Reversibility>,
     #[serde(default, rename = "rule")]

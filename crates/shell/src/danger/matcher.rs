@@ -1,8 +1,9 @@
 //! One rule against one command.
 
 use super::Scope;
+use super::arguments::Given;
 use super::checks;
-use super::facts::{Facts, Given, Piece};
+use super::facts::{Facts, Piece};
 use super::paths::fits;
 use super::rule::{Condition, Table, Tests};
 use super::test::passes;

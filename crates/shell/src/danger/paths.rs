@@ -247,7 +247,7 @@ fn base<'a>(text: &'a str, dynamic: Option<&Dynamic>) -> (Base, &'a str) {
         return match dynamic.sources.as_slice() {
             [Source::Variable(name)] if name == "HOME" => (Base::Home, rest),
             [Source::Variable(name)] if name == "PWD" => (Base::Relative, rest),
-            [Source::BoundedOutput] => (Base::Bounded, rest),
+            [Source::BoundedOutput | Source::Names] => (Base::Bounded, rest),
             [Source::Number] => (Base::Relative, text),
             [Source::OneOf(values)] if values.iter().all(|value| lies_here(value)) => (Base::Relative, text),
             _ => (Base::Unknown, rest),

@@ -3,8 +3,8 @@
 //!
 //! Knows nothing of commands, so that the build script can write the built-in table as a constant.
 
-use super::effect::{Effects, Reversibility};
 use super::words::{Check, Dialect, Heads, Kind, ScriptCheck, Traits};
+use crate::effect::{Marks, Reversibility};
 use crate::pool::{Name, Slice, Text};
 use std::borrow::Cow;
 
@@ -17,7 +17,6 @@ pub struct Table {
     pub conditions: Cow<'static, [Condition]>,
     pub rules: Cow<'static, [Rule]>,
     pub programs: Cow<'static, [Program]>,
-    pub known: Cow<'static, [Known]>,
     /// In the order of their names.
     pub rows: Cow<'static, [Row]>,
     /// Rules by number: those of rows and of places.
@@ -44,8 +43,6 @@ pub struct Row {
     pub name: Name,
     pub program: Option<u16>,
     pub rules: Numbers,
-    /// Rows of `known`.
-    pub known: Slice,
 }
 
 /// One danger: everything it asks for must hold.
@@ -62,7 +59,7 @@ pub struct Rule {
 /// What a command does that this is said of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Does {
-    pub effects: Effects,
+    pub effects: Marks,
     pub reversibility: Reversibility,
 }
 
@@ -126,13 +123,6 @@ pub struct Program {
     pub reads: Option<Words>,
     pub code: Words,
     pub traits: Traits,
-}
-
-/// A command of `rules/effects.toml`: a program's subcommand words and options, and what they do.
-#[derive(Clone, Debug)]
-pub struct Known {
-    pub words: Words,
-    pub does: Does,
 }
 
 /// Other names to look under: `python` for `python3.12`, `mkfs.*` for `mkfs.ext4`.

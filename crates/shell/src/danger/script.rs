@@ -146,10 +146,9 @@ fn secrets_sent(all: &[Facts<'_>]) -> Option<Span> {
             return None;
         }
         let carries = |piece: &&Piece<'_>| match piece.word.map(|word| &word.value) {
-            Some(Value::Dynamic(dynamic)) => dynamic
-                .sources
-                .iter()
-                .any(|source| matches!(source, Source::Output | Source::BoundedOutput | Source::Process)),
+            Some(Value::Dynamic(dynamic)) => dynamic.sources.iter().any(|source| {
+                matches!(source, Source::Output | Source::BoundedOutput | Source::Names | Source::Process)
+            }),
             _ => false,
         };
         facts.words.iter().skip(1).find(carries).map(|piece| piece.span)
@@ -166,7 +165,7 @@ fn eval_unknown(all: &[Facts<'_>]) -> Option<Span> {
                 Source::Output | Source::Process => !settings,
                 Source::Variable(_) | Source::Positional => dynamic.prefix.trim().is_empty(),
                 Source::Indirect => true,
-                Source::Number | Source::BoundedOutput | Source::OneOf(_) => false,
+                Source::Number | Source::BoundedOutput | Source::Names | Source::OneOf(_) => false,
             }),
             _ => false,
         };

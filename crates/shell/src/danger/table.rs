@@ -1,10 +1,10 @@
 //! The tables of rules and programs, the built-in one, which the build script made, and a user's: how things are looked
 //! up in them. Knows nothing of what they mean.
 
-use super::effect::{Effects, Reversibility};
 use super::format::Place;
-use super::rule::{Condition, Does, Known, Numbers, Program, Row, Rule, Speaks, Table, Test, Tests, Words, family};
+use super::rule::{Condition, Does, Numbers, Program, Row, Rule, Speaks, Table, Test, Tests, Words, family};
 use super::words::{Check, Dialect, Heads, Kind, ScriptCheck, Traits};
+use crate::effect::{Marks, Reversibility};
 use crate::pool::{Name, Slice, Text, bytes, cut, find, part};
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -96,10 +96,6 @@ impl<'t> Of<'t, Row> {
     pub fn program(self) -> Option<Of<'t, Program>> {
         self.table.programs.get(usize::from(self.row.program?)).map(|row| self.table.of(row))
     }
-
-    pub fn known(self) -> impl Iterator<Item = Of<'t, Known>> {
-        part(&self.table.known, self.row.known).iter().map(move |row| self.table.of(row))
-    }
 }
 
 impl Of<'_, Rule> {
@@ -109,12 +105,6 @@ impl Of<'_, Rule> {
 
     pub fn reason(self) -> Cow<'static, str> {
         self.table.said(self.row.reason)
-    }
-}
-
-impl<'t> Of<'t, Known> {
-    pub fn words(self) -> impl ExactSizeIterator<Item = &'t str> + Clone {
-        self.table.words(self.row.words)
     }
 }
 

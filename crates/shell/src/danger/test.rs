@@ -99,7 +99,9 @@ pub fn has_output(piece: &Piece<'_>) -> bool {
 /// Output or a variable as a part of a longer name: `$(…).example.com`.
 fn is_embedded(piece: &Piece<'_>) -> bool {
     dynamic(piece).is_some_and(|dynamic| {
-        let output = |source: &Source| matches!(source, Source::Output | Source::BoundedOutput | Source::Indirect);
+        let output = |source: &Source| {
+            matches!(source, Source::Output | Source::BoundedOutput | Source::Names | Source::Indirect)
+        };
         (dynamic.suffix.contains('.') || dynamic.prefix.contains('.')) && dynamic.sources.iter().any(output)
     })
 }

@@ -104,7 +104,10 @@ fn a_vague_pattern_names_no_secret() {
 
 #[test]
 fn a_workspace_may_be_cleaned() {
-    let options = Options { workspace: Some("/work/app"), ..Options::default() };
+    let options = Options {
+        location: crate::Location { workspace: Some("/work/app"), ..crate::Location::default() },
+        ..Options::default()
+    };
     let codes = |text: &str| codes_with(text, &options).len();
     assert_eq!(codes("rm -rf /work/app/target"), 0);
     for text in [

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::budget::Budget;
 use crate::parse::Part;
 
 /// More words than this are not listed: the word is left as it stands and said to be unknown.
@@ -9,7 +10,7 @@ const MAX_WORDS: usize = 256;
 const MAX_BRACES: usize = 32;
 
 /// The words that a word's braces make, or `None` when there are none to expand. `Err` when too many.
-pub(crate) fn expand<'a>(parts: &[Part<'a>]) -> Result<Option<Vec<Vec<Part<'a>>>>, TooMany> {
+pub(crate) fn expand<'a>(parts: &[Part<'a>], paid: &Budget) -> Result<Option<Vec<Vec<Part<'a>>>>, TooMany> {
     let possible = parts.iter().any(|part| matches!(part, Part::Text { text, quoted: false } if text.contains('{')));
     if !possible {
         return Ok(None);
@@ -18,7 +19,7 @@ pub(crate) fn expand<'a>(parts: &[Part<'a>]) -> Result<Option<Vec<Vec<Part<'a>>>
     if atoms.iter().filter(|atom| matches!(atom, Atom::Char('{'))).count() > MAX_BRACES {
         return Err(TooMany);
     }
-    let mut budget = MAX_WORDS;
+    let mut budget = Room { words: MAX_WORDS, paid };
     let words = sequence(&atoms, &mut budget, 0)?;
     if let [only] = words.as_slice()
         && only.len() == atoms.len()
@@ -31,29 +32,43 @@ pub(crate) fn expand<'a>(parts: &[Part<'a>]) -> Result<Option<Vec<Vec<Part<'a>>>
 #[derive(Debug)]
 pub(crate) struct TooMany;
 
-/// One unquoted character, or any other part.
-#[derive(Clone)]
-enum Atom<'a> {
-    Char(char),
-    Part(Part<'a>),
+/// How many more words, and what they may cost with all the rest.
+struct Room<'b> {
+    words: usize,
+    paid: &'b Budget,
 }
 
-fn atoms<'a>(parts: &[Part<'a>]) -> Vec<Atom<'a>> {
+impl Room<'_> {
+    /// Takes so many words of so many characters in all.
+    fn take(&mut self, words: usize, length: usize) -> Result<(), TooMany> {
+        self.words = self.words.checked_sub(words).ok_or(TooMany)?;
+        if self.paid.bytes(length) { Ok(()) } else { Err(TooMany) }
+    }
+}
+
+/// One unquoted character, or any other part.
+#[derive(Clone, Copy)]
+enum Atom<'p, 'a> {
+    Char(char),
+    Part(&'p Part<'a>),
+}
+
+fn atoms<'p, 'a>(parts: &'p [Part<'a>]) -> Vec<Atom<'p, 'a>> {
     let mut atoms = Vec::new();
     for part in parts {
         match part {
             Part::Text { text, quoted: false } => atoms.extend(text.chars().map(Atom::Char)),
-            other => atoms.push(Atom::Part(other.clone())),
+            other => atoms.push(Atom::Part(other)),
         }
     }
     atoms
 }
 
-fn join<'a>(atoms: &[Atom<'a>]) -> Vec<Part<'a>> {
+fn join<'a>(atoms: &[Atom<'_, 'a>]) -> Vec<Part<'a>> {
     let mut parts: Vec<Part<'a>> = Vec::new();
     for atom in atoms {
         match atom {
-            Atom::Part(part) => parts.push(part.clone()),
+            Atom::Part(part) => parts.push((*part).clone()),
             Atom::Char(c) => {
                 if let Some(Part::Text { text, quoted: false }) = parts.last_mut() {
                     text.to_mut().push(*c);
@@ -66,11 +81,11 @@ fn join<'a>(atoms: &[Atom<'a>]) -> Vec<Part<'a>> {
     parts
 }
 
-type Words<'a> = Vec<Vec<Atom<'a>>>;
+type Words<'p, 'a> = Vec<Vec<Atom<'p, 'a>>>;
 
 /// Expands the first brace expression in the atoms and everything after it, in the steps that bash takes: what it does
 /// with odd braces (`{a},}` is `a}`) follows from them.
-fn sequence<'a>(atoms: &[Atom<'a>], budget: &mut usize, depth: usize) -> Result<Words<'a>, TooMany> {
+fn sequence<'p, 'a>(atoms: &[Atom<'p, 'a>], budget: &mut Room<'_>, depth: usize) -> Result<Words<'p, 'a>, TooMany> {
     if depth > MAX_BRACES {
         return Err(TooMany);
     }
@@ -98,7 +113,7 @@ fn sequence<'a>(atoms: &[Atom<'a>], budget: &mut usize, depth: usize) -> Result<
 }
 
 /// What stands between the commas of one brace expression.
-fn alternatives<'a>(inner: &[Atom<'a>], budget: &mut usize, depth: usize) -> Result<Words<'a>, TooMany> {
+fn alternatives<'p, 'a>(inner: &[Atom<'p, 'a>], budget: &mut Room<'_>, depth: usize) -> Result<Words<'p, 'a>, TooMany> {
     let mut words = Vec::new();
     let mut start = 0;
     loop {
@@ -114,7 +129,7 @@ fn alternatives<'a>(inner: &[Atom<'a>], budget: &mut usize, depth: usize) -> Res
 
 /// The next such character outside inner braces. A closing brace counts only after a comma or `..`, and `{}` at the
 /// beginning opens nothing.
-fn find(atoms: &[Atom<'_>], from: usize, wanted: char) -> Option<usize> {
+fn find(atoms: &[Atom<'_, '_>], from: usize, wanted: char) -> Option<usize> {
     let char_at = |at: usize| match atoms.get(at) {
         Some(Atom::Char(c)) => Some(*c),
         _ => None,
@@ -141,14 +156,20 @@ fn find(atoms: &[Atom<'_>], from: usize, wanted: char) -> Option<usize> {
     None
 }
 
-fn product<'a>(left: &Words<'a>, right: &Words<'a>, budget: &mut usize) -> Result<Words<'a>, TooMany> {
-    let count = left.len() * right.len();
-    *budget = budget.checked_sub(count).ok_or(TooMany)?;
+fn product<'p, 'a>(
+    left: &Words<'p, 'a>,
+    right: &Words<'p, 'a>,
+    budget: &mut Room<'_>,
+) -> Result<Words<'p, 'a>, TooMany> {
+    let count = left.len().saturating_mul(right.len());
+    let length = |words: &Words<'_, '_>| words.iter().map(Vec::len).sum::<usize>();
+    let all = length(left).saturating_mul(right.len()).saturating_add(length(right).saturating_mul(left.len()));
+    budget.take(count, all)?;
     let mut out = Vec::with_capacity(count);
     for head in left {
         for tail in right {
             let mut word = head.clone();
-            word.extend(tail.iter().cloned());
+            word.extend(tail.iter().copied());
             out.push(word);
         }
     }
@@ -156,7 +177,7 @@ fn product<'a>(left: &Words<'a>, right: &Words<'a>, budget: &mut usize) -> Resul
 }
 
 /// `{1..5}`, `{a..e}`, `{1..9..2}`.
-fn range<'a>(inner: &[Atom<'a>], budget: &mut usize) -> Result<Option<Words<'a>>, TooMany> {
+fn range<'p, 'a>(inner: &[Atom<'p, 'a>], budget: &mut Room<'_>) -> Result<Option<Words<'p, 'a>>, TooMany> {
     let mut text = String::new();
     for atom in inner {
         match atom {
@@ -179,9 +200,10 @@ fn range<'a>(inner: &[Atom<'a>], budget: &mut usize) -> Result<Option<Words<'a>>
         (None, None) => return Ok(None),
     };
     let count = usize::try_from(from.abs_diff(to) / step).unwrap_or(usize::MAX).saturating_add(1);
-    *budget = budget.checked_sub(count).ok_or(TooMany)?;
+    let width = first.len().max(last.len());
+    budget.take(count, count.saturating_mul(width))?;
     let padded = |text: &str| text.trim_start_matches('-').len() > 1 && text.trim_start_matches('-').starts_with('0');
-    let width = if padded(first) || padded(last) { first.len().max(last.len()) } else { 0 };
+    let width = if padded(first) || padded(last) { width } else { 0 };
     let mut words = Vec::with_capacity(count);
     for index in 0..count {
         let offset = i64::try_from(index as u64 * step).unwrap_or_default();
@@ -208,7 +230,7 @@ mod tests {
 
     fn words(text: &str) -> Option<Vec<String>> {
         let parts = vec![Part::Text { text: text.into(), quoted: false }];
-        let words = expand(&parts).ok()??;
+        let words = expand(&parts, &Budget::of("")).ok()??;
         let text = |word: &Vec<Part<'_>>| {
             word.iter()
                 .map(|part| if let Part::Text { text, .. } = part { text.to_string() } else { String::new() })
@@ -241,6 +263,6 @@ mod tests {
             assert_eq!(words(text), None, "{text}");
         }
         let parts = [Part::Text { text: "{1..9999}".into(), quoted: false }];
-        assert!(expand(&parts).is_err());
+        assert!(expand(&parts, &Budget::of("")).is_err());
     }
 }

@@ -1,11 +1,13 @@
 //! Puts the pieces of a word together into the words it becomes.
 
+use crate::budget::Budget;
 use crate::expand::text::is_pattern;
 use crate::word::{Dynamic, Source, Value};
 
 /// Collects pieces left to right; unquoted blanks end one field and begin the next.
 #[derive(Debug)]
-pub(crate) struct Fields {
+pub(crate) struct Fields<'b> {
+    budget: &'b Budget,
     done: Vec<Value>,
     /// Splits unquoted text and expands patterns: off for assignments, quotes and redirection targets.
     split: bool,
@@ -18,9 +20,10 @@ pub(crate) struct Fields {
     present: bool,
 }
 
-impl Fields {
-    pub(crate) fn new(split: bool) -> Self {
+impl<'b> Fields<'b> {
+    pub(crate) fn new(split: bool, budget: &'b Budget) -> Self {
         Self {
+            budget,
             done: Vec::new(),
             split,
             before: String::new(),
@@ -65,16 +68,24 @@ impl Fields {
         self.after.clear();
         self.splits |= self.split && !quoted;
         for source in sources {
+            let source = if self.affords(&source) { source } else { Source::Indirect };
             if !self.sources.contains(&source) {
                 self.sources.push(source);
             }
         }
     }
 
+    /// Sources are compared with each other and their texts are kept: both is paid for.
+    fn affords(&self, source: &Source) -> bool {
+        self.budget.steps(1 + self.sources.len()) && self.budget.bytes(source.weight())
+    }
+
     pub(crate) fn value(&mut self, value: &Value, quoted: bool) {
         match value {
-            Value::Known(text) | Value::Glob(text) if quoted => self.quoted(text),
-            Value::Known(text) | Value::Glob(text) => self.expanded(text),
+            Value::Known(text) if quoted => self.quoted(text),
+            Value::Known(text) => self.expanded(text),
+            // A variable holds what the pattern became: names of files, or itself.
+            Value::Glob(text) => self.unknown([Source::OneOf(vec![text.clone()])], quoted),
             Value::Dynamic(dynamic) => {
                 self.quoted(&dynamic.prefix);
                 self.unknown(dynamic.sources.iter().cloned(), quoted);
@@ -98,7 +109,9 @@ impl Fields {
         } else {
             Value::Known(before)
         };
-        self.done.push(value);
+        if self.budget.steps(1) {
+            self.done.push(value);
+        }
         self.splits = false;
         self.pattern = false;
         self.present = false;
@@ -109,17 +122,49 @@ impl Fields {
         self.done
     }
 
-    /// Everything as one value, for where no splitting happens.
+    /// Everything as one value, for where no splitting happens: `$*` and `${a[@]}` are joined there.
     pub(crate) fn single(mut self) -> Value {
         self.end_field();
-        self.done.pop().unwrap_or_else(|| Value::Known(String::new()))
+        match self.done.len() {
+            0 if self.budget.is_spent() => spent(),
+            0 => Value::Known(String::new()),
+            1 => self.done.pop().unwrap_or_else(spent),
+            _ => {
+                let mut joined = Fields::new(false, self.budget);
+                for (at, value) in self.done.iter().enumerate() {
+                    if at > 0 {
+                        joined.quoted(" ");
+                    }
+                    joined.value(value, true);
+                }
+                joined.end_field();
+                joined.done.pop().unwrap_or_else(spent)
+            }
+        }
     }
 
     fn append(&mut self, text: &str) {
-        if self.sources.is_empty() {
+        if text.is_empty() {
+            return;
+        }
+        if !self.budget.bytes(text.len()) {
+            if !self.sources.contains(&Source::Indirect) {
+                self.sources.push(Source::Indirect);
+            }
+        } else if self.sources.is_empty() {
             self.before.push_str(text);
         } else {
             self.after.push_str(text);
         }
     }
+}
+
+/// A value that is not built any more.
+fn spent() -> Value {
+    Value::Dynamic(Dynamic {
+        prefix: String::new(),
+        suffix: String::new(),
+        sources: vec![Source::Indirect],
+        splits: false,
+    })
 }

@@ -148,6 +148,10 @@ impl<'a> Parser<'a> {
             match self.peek() {
                 Some(b')') => {
                     self.pos += 1;
+                    // `z=(a)b` is no array to bash, but text.
+                    if self.peek().is_some_and(|byte| !is_meta(byte) && !byte.is_ascii_whitespace()) {
+                        return self.fail(FaultKind::Unexpected, self.pos);
+                    }
                     return Ok(AssignValue::Array(words));
                 }
                 None => return self.fail(FaultKind::Unterminated, self.pos),

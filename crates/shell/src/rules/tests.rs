@@ -141,7 +141,7 @@ fn blind(names: impl Iterator<Item = String>) -> Rules {
             let _ = compiler.add(&read.programs);
         }
     }
-    Rules { dangers: None, programs: Some(compiler.finish()) }
+    Rules { programs: Some(compiler.finish()), ..Rules::default() }
 }
 
 #[test]

@@ -36,6 +36,18 @@ pub(super) struct Piece<'a> {
     pub(super) text: Option<&'a str>,
 }
 
+impl Piece<'_> {
+    /// By itself, as if it had stood alone.
+    pub(super) fn to_word(self) -> Word {
+        let value = match (&self.word.value, self.text) {
+            (Value::Known(_), Some(text)) => Value::Known(text.to_owned()),
+            (Value::Glob(_), Some(text)) => Value::Glob(text.to_owned()),
+            (other, _) => other.clone(),
+        };
+        Word { span: self.word.span, value }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Given<'a> {
     pub(super) key: Key<'a>,
@@ -371,7 +383,7 @@ fn cannot_be_option(dynamic: &Dynamic) -> bool {
     dynamic.sources.iter().enumerate().all(|(at, source)| {
         let first = at == 0 && !begins;
         match source {
-            Source::BoundedOutput | Source::Number => true,
+            Source::BoundedOutput | Source::Names | Source::Number => true,
             Source::OneOf(values) => {
                 values.iter().all(|value| !(first && value.starts_with('-') || dynamic.splits && value.contains(" -")))
             }
@@ -386,7 +398,7 @@ fn cannot_be_option(dynamic: &Dynamic) -> bool {
 /// Never empty, never more than one word.
 fn one_word(dynamic: &Dynamic) -> bool {
     dynamic.sources.iter().all(|source| match source {
-        Source::Number | Source::BoundedOutput | Source::Process => true,
+        Source::Number | Source::BoundedOutput | Source::Names | Source::Process => true,
         Source::OneOf(values) => values.iter().all(|value| !value.is_empty() && !value.contains(char::is_whitespace)),
         Source::Variable(name) => well_known(name),
         Source::Positional | Source::Output | Source::Indirect => false,

@@ -162,6 +162,9 @@ fn find(args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
 fn test(simple: &Simple, args: &Args<'_>, told: &mut Told<'_>) {
     let double = simple.argv.first().and_then(Word::known) == Some("[[");
     let words = &args.operands;
+    if !double {
+        adds_words(simple, told);
+    }
     for (at, piece) in words.iter().enumerate() {
         let next = words.get(at + 1);
         let before = at.checked_sub(1).and_then(|at| words.get(at));
@@ -178,8 +181,9 @@ fn test(simple: &Simple, args: &Args<'_>, told: &mut Told<'_>) {
                 }
                 (Value::Dynamic(dynamic), None) => dynamic.sources.iter().all(|source| match source {
                     Source::Number => true,
-                    Source::OneOf(values) => values.iter().all(|value| !value.contains('[')),
+                    Source::OneOf(values) => values.iter().all(|value| !value.contains(['[', '*', '?'])),
                     Source::BoundedOutput
+                    | Source::Names
                     | Source::Variable(_)
                     | Source::Positional
                     | Source::Output
@@ -192,6 +196,53 @@ fn test(simple: &Simple, args: &Args<'_>, told: &mut Told<'_>) {
                 told.say("runs_programs", "a subscript that is evaluated can run commands", piece.word.span);
             }
         }
+    }
+}
+
+/// `%G?` and `%(signature)` run the signature program that is configured.
+pub(super) fn git_formats(words: &[Word], told: &mut Told<'_>) {
+    for word in words {
+        let text = word.picture();
+        let chosen_later = text.starts_with("--format") || text.starts_with("--pretty");
+        if text.contains("%G") || text.contains("%(signature") || (chosen_later && has_unknown_text(word)) {
+            told.say(
+                "runs_programs",
+                "`%G` and `%(signature)` run the signature program that is configured",
+                word.span,
+            );
+        }
+    }
+}
+
+fn has_unknown_text(word: &Word) -> bool {
+    match &word.value {
+        Value::Dynamic(dynamic) => dynamic.sources.iter().any(|source| *source != Source::Number),
+        Value::Known(_) | Value::Glob(_) => false,
+    }
+}
+
+/// `[ -f $x ]`: what is not quoted may become several words, `-v` and a name among them. Two unknown words beside each
+/// other may be that as well.
+fn adds_words(simple: &Simple, told: &mut Told<'_>) {
+    let mut before = false;
+    for word in simple.argv.get(1..).unwrap_or_default() {
+        let (unknown, several) = match &word.value {
+            Value::Known(_) => (false, false),
+            Value::Glob(pattern) => (true, paths::glob(pattern, "-v")),
+            Value::Dynamic(dynamic) => {
+                let unknown = dynamic.sources.iter().any(|source| match source {
+                    Source::Number | Source::BoundedOutput | Source::Process => false,
+                    Source::OneOf(values) => values.iter().any(|value| value.contains(['[', '*', '?'])),
+                    Source::Variable(name) => !matches!(name.as_str(), "HOME" | "USER" | "LOGNAME" | "SHELL"),
+                    Source::Names | Source::Positional | Source::Output | Source::Indirect => true,
+                });
+                (unknown, dynamic.splits)
+            }
+        };
+        if unknown && (several || before) {
+            told.say("runs_programs", "unquoted, it may become `-v` and a name, which is evaluated", word.span);
+        }
+        before = unknown;
     }
 }
 

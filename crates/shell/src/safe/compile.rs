@@ -219,6 +219,8 @@ impl Compiler {
             pattern_options: self.words(entry.pattern_options.split_whitespace(), place)?,
             exact: self.words(entry.exact.iter().map(String::as_str), place)?,
             check: entry.check,
+            obeys: entry.obeys.iter().copied().collect(),
+            works_in: self.words(entry.works_in.split_whitespace(), place)?,
         };
         let number = u16::try_from(self.rows.grammars.len()).map_err(|_| too_much(place))?;
         self.rows.grammars.push(grammar);

@@ -4,6 +4,7 @@
 //! reads a user's at run time. `compile.rs` makes rows of it.
 
 use super::rows::{Check, Operands, Style};
+use crate::project::Project;
 use crate::rule_error::RuleError;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -51,6 +52,10 @@ pub struct Entry {
     pub harmless: bool,
     pub exact: Vec<String>,
     pub check: Check,
+    /// Whose project files decide what it does: `rules/projects.toml`.
+    pub obeys: Vec<Project>,
+    /// Options whose value is the folder it works in.
+    pub works_in: String,
     #[serde(rename = "sub")]
     pub subs: Vec<Spanned<Entry>>,
     pub deny_sub: BTreeMap<String, Written>,
@@ -143,6 +148,6 @@ impl Entry {
         let switches = self.digits || self.plus || self.harmless;
         let needs = self.needs.is_some() || self.operands_need.is_some() || self.excess.is_some();
         let read = self.style == Style::Plain && self.check == Check::None && self.pattern_options.is_empty();
-        operands && listed && read && !switches && !needs
+        operands && listed && read && !switches && !needs && self.obeys.is_empty() && self.works_in.is_empty()
     }
 }

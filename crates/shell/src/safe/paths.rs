@@ -1,6 +1,6 @@
 //! Which paths hold secrets. Patterns on path components from `rules/paths.toml`; no file is ever looked at.
 
-use super::table::{self, EXCUSED, Sensitive, SensitiveName};
+use super::table::{self, BARE, EXCUSED, Sensitive, SensitiveName};
 
 /// How a command touches what it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,17 @@ pub(super) fn touched(path: &str, touch: Touch) -> Option<&'static str> {
         return Some("a folder that holds keys, credentials and history");
     }
     None
+}
+
+/// Whether a path that starts in an unknown folder would lead to a secret in some: `shadow`, `../../etc/shadow`.
+pub(super) fn secret_somewhere(path: &str) -> bool {
+    let steps = path.split('/').filter(|step| !step.is_empty() && *step != ".");
+    let above = steps.clone().take_while(|step| *step == "..").count();
+    let rest: Vec<&str> = steps.skip(above).collect();
+    let Some(last) = rest.last() else { return false };
+    let named = |name: &str| name == *last || (is_glob(last) && pointed(last, Touch::Contents) && glob(last, name));
+    let from_above = |anchor: &str| touched(&format!("{anchor}/{}", rest.join("/")), Touch::Contents).is_some();
+    table::words(BARE).any(named) || (above > 0 && (from_above("") || from_above("~")))
 }
 
 /// Folders at the root whose files are of the system, of a home (held against the patterns) or where code is commonly
@@ -219,7 +230,7 @@ impl Heads {
     fn of(steps: &[&str], touch: Touch) -> Self {
         let mut heads = Self([0; 4]);
         for step in steps.iter().filter(|step| **step != "..") {
-            if is_glob(step) && pointed(step, touch) {
+            if is_glob(step) && (pointed(step, touch) || touch != Touch::Names) {
                 return Self([u64::MAX; 4]);
             }
             let byte = step.bytes().next().unwrap_or(0);
@@ -265,7 +276,9 @@ fn one(want: &str, step: &str, rule: &Sensitive, touch: Touch) -> bool {
     if want == "*" || want == step || (!is_glob(step) && glob(want, step)) {
         return true;
     }
-    is_glob(step) && pointed(step, touch) && (glob(step, want) || rule.samples().any(|sample| glob(step, sample)))
+    // Among the files of a folder that is known to hold secrets, any pattern that fits one means it.
+    let aimed = pointed(step, touch) || (rule.is_anchored() && touch != Touch::Names);
+    is_glob(step) && aimed && (glob(step, want) || rule.samples().any(|sample| glob(step, sample)))
 }
 
 fn named(step: &str, touch: Touch) -> Option<&'static str> {
@@ -295,7 +308,7 @@ fn pointed(step: &str, touch: Touch) -> bool {
 }
 
 /// Shell patterns without a regular expression: at most one place to go back to.
-pub(super) fn glob(pattern: &str, text: &str) -> bool {
+pub fn glob(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     if text.first() == Some(&b'.') && matches!(pattern.first(), Some(b'*' | b'?' | b'[')) {
         return false;

@@ -4,6 +4,7 @@
 //! relocate when the program starts, nothing to parse) and a user's rows are the same, in memory.
 
 use crate::pool::{Name, Slice, Text};
+use crate::project::Projects;
 use serde::Deserialize;
 
 /// What an option takes.
@@ -130,6 +131,10 @@ pub struct Grammar {
     pub pattern_options: Slice,
     pub exact: Slice,
     pub check: Check,
+    /// Whose project files decide what it does.
+    pub obeys: Projects,
+    /// Options whose value is the folder it works in.
+    pub works_in: Slice,
 }
 
 #[derive(Clone, Debug)]

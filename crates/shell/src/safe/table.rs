@@ -6,6 +6,7 @@ use std::ops::Deref;
 
 use super::rows::{Check, Code, Denial, Grammar, Known, Operands, Program, Rows, Style, Sub, Takes};
 use crate::pool::{Name, Slice, Text, bytes, cut, find, part};
+use crate::project::Projects;
 
 /// One table of programs.
 #[derive(Clone, Copy, Debug)]
@@ -259,6 +260,11 @@ impl Sensitive {
 
     pub(super) fn components(&self) -> impl Iterator<Item = &'static str> + Clone {
         words(self.components)
+    }
+
+    /// Whether it starts at the root or at a home.
+    pub(super) fn is_anchored(&self) -> bool {
+        self.rooted || self.components().next() == Some("~")
     }
 
     /// Names that this pattern is there for.

@@ -17,6 +17,7 @@ fn simple(line: &str) -> Simple {
         via: Vec::new(),
         stdin: Stdin::Inherited,
         place: Place::default(),
+        runs_in: crate::command::RunsIn::default(),
         more_arguments: false,
     };
     let mut kind = None;
@@ -91,7 +92,7 @@ fn words(line: &str) -> Vec<Word> {
 }
 
 fn codes(line: &str) -> Vec<String> {
-    judge(&simple(line), Around::default()).into_iter().map(|reason| reason.code.into_owned()).collect()
+    judge(&simple(line), Around::default()).reasons.into_iter().map(|reason| reason.code.into_owned()).collect()
 }
 
 fn is_safe(line: &str) -> bool {
@@ -225,7 +226,7 @@ fn with_more(line: &str, from: &[&str]) -> bool {
     let mut simple = simple(line);
     simple.more_arguments = true;
     simple.stdin = Stdin::Pipe(from.iter().map(|name| (*name).to_owned()).collect());
-    judge(&simple, Around::default()).is_empty()
+    judge(&simple, Around::default()).reasons.is_empty()
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn arguments_that_come_later() {
     let mut here = simple("cat");
     here.more_arguments = true;
     here.stdin = Stdin::Here(HereDoc { text: None });
-    assert!(!judge(&here, Around::default()).is_empty());
+    assert!(!judge(&here, Around::default()).reasons.is_empty());
 }
 
 #[test]
@@ -261,10 +262,10 @@ fn values_of_loops_are_held_against_the_paths() {
         })
     };
     safe.argv.push(Word { span: NOWHERE, value: value(&["a.txt", "b.txt"]) });
-    assert_eq!(judge(&safe, Around::default()), []);
+    assert_eq!(judge(&safe, Around::default()).reasons, []);
     safe.argv.push(Word { span: NOWHERE, value: value(&["a.txt", ".env"]) });
-    assert!(!judge(&safe, Around::default()).is_empty());
+    assert!(!judge(&safe, Around::default()).reasons.is_empty());
     let mut sorted = simple("sort");
     sorted.argv.push(Word { span: NOWHERE, value: value(&["a.txt", "-oout"]) });
-    assert!(!judge(&sorted, Around::default()).is_empty());
+    assert!(!judge(&sorted, Around::default()).reasons.is_empty());
 }

@@ -236,12 +236,19 @@ pub(crate) fn joined(words: &[Word]) -> Option<Word> {
         return Some(one.clone());
     }
     let span = Span { start: first.span.start, end: last.span.end.max(first.span.end) };
-    let mut fields = crate::expand::fields::Fields::new(false);
+    // The walker has paid for keeping these words once more.
+    let length = words.iter().map(|word| word.value.weight() + 1).sum();
+    let paid = crate::budget::Budget::paid(length, words.len());
+    let mut fields = crate::expand::fields::Fields::new(false, &paid);
     for (index, word) in words.iter().enumerate() {
         if index > 0 {
             fields.quoted(" ");
         }
-        fields.value(&word.value, true);
+        match &word.value {
+            // As code it is a pattern still, or names: either way it is read again.
+            Value::Glob(text) => fields.quoted(text),
+            value => fields.value(value, true),
+        }
     }
     Some(Word { span, value: fields.single() })
 }

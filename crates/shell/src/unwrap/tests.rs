@@ -4,7 +4,7 @@ use super::*;
 use crate::walk::{self, Walk};
 
 fn walk(line: &str) -> Walk {
-    walk::walk(line, None, None)
+    walk::walk(line, crate::Location::default(), None)
 }
 
 fn inner_commands(line: &str) -> Vec<String> {

@@ -63,6 +63,30 @@ pub(super) fn list(list: &List<'_>) -> bool {
     prints
 }
 
+/// Whether names of files may be among what a bounded list prints.
+pub(super) fn names_files(list: &List<'_>) -> bool {
+    list.items.iter().flat_map(|item| &item.chain).any(|pipeline| !pipeline.stages.iter().any(prints_words))
+}
+
+/// Prints what holds neither blanks nor brackets: refs, hashes, the name of the machine.
+fn prints_words(stage: &Command<'_>) -> bool {
+    let Some(words) = words(stage) else { return false };
+    let mut known = words.iter().map(|word| word.as_deref());
+    let mut git = |wanted: &[&str]| known.next().flatten().is_some_and(|word| wanted.contains(&word));
+    match program(stage).as_deref().map(base_name) {
+        Some("git") => {
+            git(&["git"])
+                && git(&["rev-parse", "merge-base", "describe", "rev-list", "symbolic-ref", "branch", "log"])
+                && !words.iter().flatten().any(|word| word.starts_with("--show-") && word != "--show-current")
+        }
+        Some(name) => {
+            matches!(name, "uname" | "nproc" | "getconf" | "date" | "pgrep" | "pidof" | "seq" | "expr")
+                || SILENT.contains(&name)
+        }
+        None => false,
+    }
+}
+
 /// Whether what the last of these stages prints is bounded.
 pub(super) fn stages(stages: &[Command<'_>]) -> bool {
     let mut rest = stages.iter().rev();

@@ -2,11 +2,13 @@
 
 use crate::command::{HereDoc, RedirectKind, Simple, Stdin};
 use crate::expand::text::base_name;
-use crate::parse::{Command, Item, Kind, List, Node, Pipeline};
+use crate::parse::{Command, Item, Kind, List, Node, Part, Pipeline, Redirection};
 use crate::reason::Risk;
 use crate::word::{Source, Value};
 
+use super::arithmetic::Round;
 use super::env::Binding;
+use super::numbers::is_numeric;
 use super::{Heres, Walker, bounded};
 
 /// Distinct programs remembered as feeding a pipe.
@@ -18,6 +20,9 @@ const MAX_LOOPS: usize = 12;
 
 /// Words of a loop that are looked at one by one; more count as unknown.
 const MAX_LOOPED: usize = 32;
+
+/// Operators of `[[ … ]]` that evaluate both sides.
+const COMPARISONS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl Walker<'_> {
     pub(super) fn list(&mut self, list: &List<'_>, heres: Heres<'_, '_>) {
@@ -64,15 +69,18 @@ impl Walker<'_> {
             let stdin = match index.checked_sub(1) {
                 None => self.frame.stdin.clone(),
                 Some(before) => match bounded::statements(pipeline.stages.get(before..=index).unwrap_or_default()) {
-                    Some(text) => Stdin::Here(HereDoc { text: Some(text) }),
+                    Some(text) => Stdin::Here(HereDoc { text: Some(text.into()) }),
                     None => Stdin::Pipe(feeders.clone()),
                 },
             };
-            let bounded = index > 0 && bounded::stages(pipeline.stages.get(..index).unwrap_or_default());
+            let before_it = pipeline.stages.get(..index).unwrap_or_default();
+            let bounded = index > 0 && bounded::stages(before_it);
+            let numbers = bounded && self.stages_print_numbers(before_it);
             self.framed(
                 |frame| {
                     frame.stdin = stdin;
                     frame.bounded_stdin = bounded;
+                    frame.numbers_stdin = numbers;
                     frame.place.subshell = true;
                     frame.place.captured |= index + 1 < pipeline.stages.len();
                 },
@@ -100,6 +108,9 @@ impl Walker<'_> {
     }
 
     pub(super) fn command(&mut self, command: &Command<'_>, heres: Heres<'_, '_>) {
+        if !self.budget.steps(1) {
+            return;
+        }
         if self.full(self.at(command.span)) {
             return self.glance(command, heres);
         }
@@ -115,7 +126,7 @@ impl Walker<'_> {
             Some(stdin) => self.framed(
                 |frame| {
                     frame.stdin = stdin;
-                    frame.bounded_stdin = false;
+                    frame.bounded_stdin = command.redirects.iter().any(lists_names);
                 },
                 |walker| walker.compound(&command.kind, heres),
             ),
@@ -140,10 +151,13 @@ impl Walker<'_> {
                 });
             }
             Kind::For { name, words, body } => self.for_loop(name, words.as_deref(), body, heres),
-            Kind::CountedFor { header, body } => self.looped(|walker| {
-                walker.arithmetic(header, heres);
-                walker.list(body, heres);
-            }),
+            Kind::CountedFor { header, body } => {
+                self.arithmetic_in(header, Round::First, heres);
+                self.looped(|walker| {
+                    walker.arithmetic_in(header, Round::Again, heres);
+                    walker.list(body, heres);
+                });
+            }
             Kind::Case { subject, arms } => {
                 self.inspect(&subject.parts, heres);
                 for (patterns, body) in arms {
@@ -218,7 +232,7 @@ impl Walker<'_> {
                     walker.beyond.learn(learning);
                     walker.forget(&mark);
                 } else {
-                    walker.env.doubt();
+                    walker.env.doubt(walker.budget);
                 }
                 walker.maybe(&body);
             },
@@ -236,8 +250,12 @@ impl Walker<'_> {
             Some(words) => self.loop_value(name, words, heres),
             None => dynamic(Source::Positional),
         };
+        let span = self.whole();
+        self.assigned_number(name, &value, span);
+        self.aliased_value(&value, span);
         self.looped(|walker| {
-            walker.env.bind(name, Binding::scalar(value.clone()));
+            let value = if walker.budget.bytes(value.weight()) { value.clone() } else { dynamic(Source::Indirect) };
+            walker.env.bind(name, Binding::scalar(value));
             walker.list(body, heres);
         });
     }
@@ -268,7 +286,8 @@ impl Walker<'_> {
             }
         }
         if known.len() > MAX_LOOPED {
-            sources.push(Source::Output);
+            let numbers = known.iter().all(|text| is_numeric(text));
+            sources.push(if numbers { Source::Number } else { Source::Output });
         } else if !known.is_empty() {
             sources.push(Source::OneOf(known));
         }
@@ -280,18 +299,18 @@ impl Walker<'_> {
 
     /// `[[ … ]]`: both sides of a comparison of numbers, and names after `-v`, are evaluated.
     fn condition(&mut self, words: &[Node<'_>], heres: Heres<'_, '_>) {
-        let operator =
-            |wanted: &[&str]| words.iter().filter_map(super::words::literal).any(|word| wanted.contains(&&*word));
-        let names = operator(&["-v", "-R"]);
-        let numbers = operator(&["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
-        for node in words {
+        let is = |at: Option<usize>, wanted: &[&str]| {
+            let word = at.and_then(|at| words.get(at)).and_then(super::words::literal);
+            word.is_some_and(|word| wanted.contains(&&*word))
+        };
+        for (at, node) in words.iter().enumerate() {
             let value = self.single(&node.parts, heres);
             let span = self.at(node.span);
-            if names {
-                self.evaluated_operand(&value, span, true);
+            if is(at.checked_sub(1), &["-v", "-R"]) {
+                self.evaluated_reference(&value, span);
             }
-            if numbers {
-                self.evaluated_operand(&value, span, false);
+            if is(at.checked_sub(1), COMPARISONS) || is(Some(at + 1), COMPARISONS) {
+                self.evaluated_operand(&value, span);
             }
         }
     }
@@ -331,10 +350,17 @@ impl Walker<'_> {
             via: self.frame.via.as_ref().clone(),
             stdin: Stdin::Inherited,
             place: self.frame.place,
+            runs_in: self.env.folders.runs_in(),
             more_arguments: false,
         };
         self.emit(simple, None);
     }
+}
+
+/// `< <(git ls-files)`: what comes in are names and numbers.
+fn lists_names(redirection: &Redirection<'_>) -> bool {
+    let parts = redirection.target.as_ref().map(|node| node.parts.as_slice());
+    matches!(parts, Some([Part::Process(inner)]) if !inner.fed && bounded::list(&inner.list))
 }
 
 pub(super) fn dynamic(source: Source) -> Value {

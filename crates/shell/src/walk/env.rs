@@ -2,7 +2,10 @@
 
 use std::rc::Rc;
 
+use crate::budget::Budget;
 use crate::word::{Dynamic, Source, Value, Word};
+
+use super::numbers::is_numeric;
 
 /// More variables than this are not followed: their values count as unknown.
 const MAX_FOLLOWED: usize = 48;
@@ -35,14 +38,33 @@ impl Binding {
         Self { value, array: None, content: false }
     }
 
-    fn maybe(&self, name: &str) -> Self {
-        let mut sources = sources(&self.value);
+    fn maybe(&self, name: &str, budget: &Budget) -> Self {
+        let mut sources = self.sources(budget);
         sources.push(Source::Variable(name.to_owned()));
         Self { value: unknown(sources), array: None, content: self.content }
+    }
+
+    /// Where everything it holds comes from, the elements of an array too.
+    fn sources(&self, budget: &Budget) -> Vec<Source> {
+        let elements = self.array.as_deref().unwrap_or_default();
+        let weight: usize = elements.iter().map(|word| word.value.weight()).sum();
+        if !budget.bytes(weight + self.value.weight()) || !budget.steps(1 + elements.len()) {
+            return vec![Source::Indirect];
+        }
+        let mut all = sources(&self.value);
+        for word in elements.iter().skip(1) {
+            all.extend(sources(&word.value));
+        }
+        all
     }
 }
 
 impl Env {
+    /// `start`: the folder the text starts in, where it is known.
+    pub(super) fn starting_in(start: Option<&str>) -> Self {
+        Self { folders: super::folder::Folders::starting_in(start), ..Self::default() }
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&Binding> {
         self.bindings.iter().rev().find(|(bound, _)| &**bound == name).map(|(_, binding)| &**binding)
     }
@@ -88,14 +110,14 @@ impl Env {
     }
 
     /// Whatever is bound may be something else by now.
-    pub(crate) fn doubt(&mut self) {
+    pub(crate) fn doubt(&mut self, budget: &Budget) {
         for (name, binding) in &mut self.bindings {
-            *binding = Rc::new(binding.maybe(name));
+            *binding = Rc::new(binding.maybe(name, budget));
         }
     }
 
     /// After a branch that may or may not have run: `self` is the state after it, `before` the one without it.
-    pub(crate) fn join(&mut self, before: &Self) {
+    pub(crate) fn join(&mut self, before: &Self, budget: &Budget) {
         self.overflow |= before.overflow;
         self.aliased |= before.aliased;
         self.folders.join(&before.folders);
@@ -105,25 +127,29 @@ impl Env {
         for (at, (name, binding)) in self.bindings.iter_mut().enumerate() {
             match before.near(at, name) {
                 Some(old) if std::ptr::eq(old, Rc::as_ptr(binding)) => {}
-                Some(old) => *binding = Rc::new(either(old, binding)),
-                None => *binding = Rc::new(binding.maybe(name)),
+                Some(old) => *binding = Rc::new(either(old, binding, budget)),
+                None => *binding = Rc::new(binding.maybe(name, budget)),
             }
         }
         for (at, (name, old)) in before.bindings.iter().enumerate() {
             if self.near(at, name).is_none() {
-                self.bindings.push((name.clone(), Rc::new(old.maybe(name))));
+                self.bindings.push((name.clone(), Rc::new(old.maybe(name, budget))));
             }
         }
     }
 }
 
-fn either(a: &Binding, b: &Binding) -> Binding {
+fn either(a: &Binding, b: &Binding, budget: &Budget) -> Binding {
     let content = a.content || b.content;
-    if a.value == b.value {
+    if a.value == b.value && a.array.is_none() && b.array.is_none() && budget.bytes(a.value.weight()) {
         return Binding { value: a.value.clone(), array: None, content };
     }
-    let mut all = sources(&a.value);
-    for source in sources(&b.value) {
+    let mut all = a.sources(budget);
+    for source in b.sources(budget) {
+        if !budget.steps(all.len()) {
+            all = vec![Source::Indirect];
+            break;
+        }
         if !all.contains(&source) {
             all.push(source);
         }
@@ -150,7 +176,11 @@ fn unknown(sources: Vec<Source>) -> Value {
     }
     alternatives.dedup();
     if alternatives.len() > MAX_ALTERNATIVES {
-        others.push(Source::Output);
+        let numbers = alternatives.iter().all(|text| is_numeric(text));
+        let source = if numbers { Source::Number } else { Source::Output };
+        if !others.contains(&source) {
+            others.push(source);
+        }
     } else if !alternatives.is_empty() {
         others.push(Source::OneOf(alternatives));
     }

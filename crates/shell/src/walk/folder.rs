@@ -1,34 +1,57 @@
-//! Where the text has gone with `cd`: a relative path means something else there. Owns no judgement of paths.
+//! Where the text has gone with `cd`: a relative path means something else there, and a program finds other project
+//! files. Owns no judgement of either.
+//!
+//! A `cd` may fail, and then the shell stays where it is. So every folder that a command may run in is kept: what is
+//! said of a command must hold in all of them.
 
 use std::rc::Rc;
 
-use crate::word::{Source, Value, Word};
-
-use super::substitutions::alternatives;
+use crate::command::RunsIn;
+use crate::word::{Dynamic, Source, Value, Word};
 
 /// Builtins that change the folder.
 pub(super) const MOVERS: &[&str] = &["cd", "pushd", "popd"];
-/// More folders than this at once, or longer ones, are not followed: then it is not known where a path leads.
-const MAX_FOLDERS: usize = 8;
-const MAX_LENGTH: usize = 256;
+/// Variables that say where a mover leads.
+pub(super) const STEERING: &[&str] = &["CDPATH", "DIRSTACK", "HOME", "OLDPWD", "PWD"];
+/// More folders than this at once, or longer ones, are not followed: then it is not known where a command runs.
+const MAX_FOLDERS: usize = 16;
+const MAX_LENGTH: usize = 512;
 
-/// The folders that commands may run in, besides the one the text starts in.
+/// The folders that commands may run in.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Folders {
+    /// With the one the text starts in where that is known; where it is not, commands may run there too.
     now: Vec<Rc<str>>,
     /// Every folder so far: `cd -` and `popd` go back to any of them.
     been: Vec<Rc<str>>,
-    /// It is not known any more where commands run.
-    lost: bool,
+    /// Nothing has moved yet, so `cd -` leads where the environment says.
+    still: bool,
+    /// They may run anywhere.
+    unknown: bool,
 }
 
 impl Folders {
+    /// `start`: the folder the text starts in, absolute, where it is known.
+    pub(super) fn starting_in(start: Option<&str>) -> Self {
+        let now: Vec<Rc<str>> = start.map(|folder| normal(folder).into()).into_iter().collect();
+        Self { been: now.clone(), now, still: true, unknown: false }
+    }
+
     pub(super) fn all(&self) -> &[Rc<str>] {
         &self.now
     }
 
-    pub(super) fn are_lost(&self) -> bool {
-        self.lost
+    pub(super) fn are_unknown(&self) -> bool {
+        self.unknown
+    }
+
+    pub(super) fn runs_in(&self) -> RunsIn {
+        RunsIn { folders: self.now.clone(), unknown: self.unknown }
+    }
+
+    /// From here on it is not known where commands run.
+    pub(super) fn lose(&mut self) {
+        self.unknown = true;
     }
 
     pub(super) fn go(&mut self, builtin: &str, arguments: &[Word]) {
@@ -43,53 +66,119 @@ impl Folders {
             _ => false,
         };
         if back {
+            self.unknown |= self.still;
             self.now = self.been.clone();
             return;
         }
-        let targets = match operand {
-            Some(word) => targets(word),
+        let moved = match operand {
+            Some(word) => self.targets(word),
             None => vec!["~".to_owned()],
         };
-        self.enter(&targets);
+        self.enter(&moved);
     }
 
     /// One of these, whichever.
     pub(super) fn enter_any(&mut self, words: &[Word]) {
-        let targets: Vec<String> = words.iter().flat_map(targets).collect();
-        if !targets.is_empty() {
-            self.enter(&targets);
+        let moved: Vec<String> = words.iter().flat_map(|word| self.targets(word)).collect();
+        if !moved.is_empty() {
+            self.enter(&moved);
         }
     }
 
+    /// What is handed over may lie below these; commands still run where they did.
+    pub(super) fn may_hold(&mut self, roots: &[Word]) {
+        let unknown = self.unknown;
+        self.enter_any(roots);
+        self.unknown = unknown;
+    }
+
     fn enter(&mut self, targets: &[String]) {
-        let mut now: Vec<Rc<str>> = Vec::new();
-        for target in targets {
-            if is_rooted(target) {
-                self.lost |= !add(&mut now, normal(target).into());
-                continue;
+        self.still = false;
+        let before = self.now.clone();
+        for target in targets.iter().filter(|target| !target.is_empty()) {
+            if is_rooted(target) || before.is_empty() {
+                self.add(target);
             }
-            // Where nothing was entered before, this is relative to where the text starts.
-            if self.now.is_empty() {
-                self.lost |= !add(&mut now, normal(target).into());
-            }
-            for folder in &self.now {
-                self.lost |= !add(&mut now, normal(&joined(folder, target)).into());
+            if !is_rooted(target) {
+                for folder in &before {
+                    self.add(&joined(folder, target));
+                }
+                // Where the start is not known, it is none of these.
+                if !before.iter().any(|folder| is_rooted(folder)) {
+                    self.add(target);
+                }
             }
         }
-        self.now = now;
-        for folder in &self.now {
-            self.lost |= !add(&mut self.been, folder.clone());
+    }
+
+    /// A step up is taken from the path as it was typed, or, with `-P` or where that leads nowhere, from where a link
+    /// leads: both are meant.
+    fn add(&mut self, folder: &str) {
+        let typed = normal(folder);
+        if typed != folder && folder.split('/').any(|step| step == "..") {
+            self.keep(folder);
         }
+        self.keep(&typed);
+    }
+
+    fn keep(&mut self, folder: &str) {
+        let folder: Rc<str> = folder.into();
+        self.unknown |= !add(&mut self.now, folder.clone());
+        self.unknown |= !add(&mut self.been, folder);
     }
 
     /// After a branch that may or may not have run.
     pub(super) fn join(&mut self, before: &Self) {
-        self.lost |= before.lost;
+        self.unknown |= before.unknown;
+        self.still &= before.still;
         for folder in &before.now {
-            self.lost |= !add(&mut self.now, folder.clone());
+            self.unknown |= !add(&mut self.now, folder.clone());
         }
         for folder in &before.been {
-            self.lost |= !add(&mut self.been, folder.clone());
+            self.unknown |= !add(&mut self.been, folder.clone());
+        }
+    }
+
+    /// What a word may mean as a folder. Where that is not all that it may mean, it is unknown from now on; what it
+    /// looks like is kept all the same, since that may be a secret's folder.
+    fn targets(&mut self, word: &Word) -> Vec<String> {
+        let picture = word.picture();
+        match &word.value {
+            Value::Known(text) => {
+                // `~+`, `~1`, `~name`: what they mean is for the shell to know.
+                self.unknown |= text.starts_with('~') && !text.starts_with("~/") && text != "~";
+                vec![picture]
+            }
+            Value::Glob(_) => {
+                self.unknown = true;
+                vec![picture]
+            }
+            Value::Dynamic(dynamic) => self.dynamic(dynamic, picture),
+        }
+    }
+
+    fn dynamic(&mut self, dynamic: &Dynamic, picture: String) -> Vec<String> {
+        let Dynamic { prefix, suffix, sources, .. } = dynamic;
+        self.unknown |= [prefix, suffix].iter().any(|text| text.contains(['*', '?', '[', '{']));
+        match sources.as_slice() {
+            [Source::Variable(name)] if name == "PWD" && prefix.is_empty() => {
+                let below = suffix.trim_start_matches('/');
+                // `$PWD-x` is a folder beside this one.
+                self.unknown |= below.len() == suffix.len() && !suffix.is_empty();
+                vec![below.to_owned()]
+            }
+            [Source::Variable(name)] if name == "HOME" && prefix.is_empty() => vec![picture],
+            _ => {
+                let listed = |source: &Source| match source {
+                    Source::OneOf(texts) => texts.iter().all(|text| !text.contains(['*', '?', '[', '~'])),
+                    _ => false,
+                };
+                self.unknown |= !sources.iter().all(listed);
+                let texts = super::substitutions::alternatives(sources).into_iter();
+                let mut all: Vec<String> = texts.map(|text| format!("{prefix}{text}{suffix}")).collect();
+                all.push(picture);
+                all
+            }
         }
     }
 }
@@ -113,7 +202,7 @@ fn normal(path: &str) -> String {
         let plain = steps.last().is_some_and(|last| *last != ".." && !last.starts_with(['~', '$']));
         if step == ".." && plain {
             steps.pop();
-        } else {
+        } else if !(step == ".." && steps.is_empty() && path.starts_with('/')) {
             steps.push(step);
         }
     }
@@ -131,17 +220,4 @@ pub(crate) fn is_rooted(path: &str) -> bool {
 
 pub(crate) fn joined(folder: &str, path: &str) -> Rc<str> {
     format!("{folder}/{path}").into()
-}
-
-fn targets(word: &Word) -> Vec<String> {
-    match &word.value {
-        Value::Dynamic(dynamic) if dynamic.sources.iter().any(|source| matches!(source, Source::OneOf(_))) => {
-            let texts = alternatives(&dynamic.sources).into_iter();
-            let mut all: Vec<String> =
-                texts.map(|text| format!("{}{text}{}", dynamic.prefix, dynamic.suffix)).collect();
-            all.push(word.picture());
-            all
-        }
-        _ => vec![word.picture()],
-    }
 }

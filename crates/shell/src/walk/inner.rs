@@ -11,10 +11,6 @@ use crate::word::{Dynamic, Source, Value, Word};
 
 use super::{Base, Walker};
 
-/// Text inside text, all of it together: a few times what can be given at once. More only comes of code that carries
-/// itself on and on.
-const MAX_UNFOLDED: usize = 3 * crate::input::MAX_TEXT;
-
 /// Carriers whose inner commands change the variables of this very shell.
 const SAME_SHELL: &[&str] = &["eval", "source", ".", "trap", "command", "builtin", "mapfile", "readarray"];
 
@@ -49,7 +45,7 @@ impl Walker<'_> {
                     } else {
                         // Another process has only what was exported: `x=echo; bash -c '$x rm y'` runs `rm`.
                         walker.isolated(|walker| {
-                            walker.env.doubt();
+                            walker.env.doubt(walker.budget);
                             walker.found_in(index);
                             walker.inner(index, inner);
                         });
@@ -68,7 +64,11 @@ impl Walker<'_> {
         }
         let roots = words.iter().take_while(|word| !word.picture().starts_with(['-', '(', '!']));
         let roots: Vec<Word> = roots.cloned().collect();
-        self.env.folders.enter_any(&roots);
+        let in_place = words.iter().any(|word| matches!(word.known(), Some("-execdir" | "-okdir")));
+        self.env.folders.may_hold(&roots);
+        if in_place {
+            self.env.folders.lose();
+        }
     }
 
     fn inner(&mut self, outer: usize, inner: Inner) {
@@ -85,6 +85,7 @@ impl Walker<'_> {
                     via: self.frame.via.as_ref().clone(),
                     stdin: self.frame.stdin.clone(),
                     place: self.frame.place,
+                    runs_in: self.env.folders.runs_in(),
                     more_arguments: more,
                 };
                 self.start(simple);
@@ -143,10 +144,9 @@ impl Walker<'_> {
     }
 
     fn script(&mut self, text: &str, base: Base) {
-        self.unfolded += text.len();
-        if self.unfolded > MAX_UNFOLDED {
-            let span = self.whole();
-            return self.deep(span);
+        // More text than can be given at once only comes of code that carries itself on and on.
+        if !self.budget.parse(text.len()) {
+            return;
         }
         let parsed = parse::parse(text, self.parse_depth());
         self.frame.base = base;

@@ -10,6 +10,7 @@ mod env;
 pub(crate) mod folder;
 mod glance;
 mod inner;
+mod numbers;
 mod parameters;
 mod substitutions;
 #[cfg(test)]
@@ -19,13 +20,16 @@ mod words;
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use crate::budget::Budget;
 use crate::command::{Place, Simple, Stdin, Via};
 use crate::danger;
+use crate::location::Location;
+use crate::obeyed::Obeyed;
 use crate::parse::{self, Fault, FaultKind, Here, Parsed};
 use crate::reason::{Layer, Reason, Risk};
 use crate::safe::Rows;
 use crate::word::{Span, Word};
-use env::Env;
+pub(crate) use env::Env;
 
 /// Wrappers inside wrappers.
 pub(crate) const MAX_NESTING: usize = 8;
@@ -40,6 +44,8 @@ pub(crate) struct Walk {
     pub roles: Vec<Role>,
     pub findings: Vec<Finding>,
     pub constructs: Constructs,
+    /// Which commands obey files of a project.
+    pub obeyed: Vec<Obeyed>,
     pub empty: bool,
 }
 
@@ -98,6 +104,8 @@ struct Frame {
     stdin: Stdin,
     /// The stage before lists paths, refs or counts only.
     bounded_stdin: bool,
+    /// Numbers only, where it is bounded.
+    numbers_stdin: bool,
     nesting: usize,
     /// Loops around here.
     loops: usize,
@@ -110,7 +118,7 @@ struct Frame {
 #[derive(Debug)]
 pub(crate) struct Walker<'t> {
     text: &'t str,
-    workspace: Option<&'t str>,
+    location: Location<'t>,
     /// The user's own programs that only read.
     own: Option<&'t Rows>,
     env: Env,
@@ -118,8 +126,8 @@ pub(crate) struct Walker<'t> {
     functions: Vec<String>,
     /// The words being read are files to a command that only compares or reads them.
     as_a_file: bool,
-    /// Bytes of text inside text so far.
-    unfolded: usize,
+    /// What may still be built.
+    budget: &'t Budget,
     /// What is still looked at when there is too much to read.
     beyond: glance::Beyond<'t>,
     out: Walk,
@@ -130,6 +138,7 @@ pub(crate) struct Walker<'t> {
 struct Mark {
     simples: usize,
     findings: usize,
+    obeyed: usize,
     functions: usize,
     constructs: Constructs,
 }
@@ -137,14 +146,16 @@ struct Mark {
 /// The heredocs of the text being walked.
 type Heres<'h, 'a> = &'h [Here<'a>];
 
-/// `workspace`: the folder that belongs to the agent's work. `own`: the user's own programs that only read.
-pub(crate) fn walk<'t>(text: &'t str, workspace: Option<&'t str>, own: Option<&'t Rows>) -> Walk {
+/// `own`: the user's own programs that only read.
+pub(crate) fn walk<'t>(text: &'t str, location: Location<'t>, own: Option<&'t Rows>) -> Walk {
+    let budget = Budget::of(text);
     let frame = Frame {
         base: Base::Offset(0),
         place: Place::default(),
         via: Rc::new(Vec::new()),
         stdin: Stdin::Inherited,
         bounded_stdin: false,
+        numbers_stdin: false,
         nesting: 0,
         loops: 0,
         carrier: None,
@@ -152,19 +163,20 @@ pub(crate) fn walk<'t>(text: &'t str, workspace: Option<&'t str>, own: Option<&'
     };
     let mut walker = Walker {
         text,
-        workspace,
+        location,
         own,
-        env: Env::default(),
+        env: Env::starting_in(location.folder),
         frame,
         functions: Vec::new(),
         as_a_file: false,
-        unfolded: 0,
+        budget: &budget,
         beyond: glance::Beyond::default(),
         out: Walk::default(),
     };
     let parsed = parse::parse(text, 0);
     walker.out.empty = parsed.list.items.is_empty() && parsed.fault.is_none();
     walker.parsed(&parsed);
+    walker.settle();
     walker.out
 }
 
@@ -207,8 +219,11 @@ impl Walker<'_> {
         span: Span,
         risk: Risk,
     ) {
-        let layer =
-            if matches!(code, "unparsable" | "too_deep" | "too_many_commands") { Layer::Input } else { Layer::Syntax };
+        let layer = if matches!(code, "unparsable" | "too_deep" | "too_many_commands" | "unfolds_too_far") {
+            Layer::Input
+        } else {
+            Layer::Syntax
+        };
         let reason =
             Reason { code: Cow::Borrowed(code), message: message.into(), span, layer, risk, does: danger::said(code) };
         self.out.findings.push(Finding { reason, simple });
@@ -243,7 +258,7 @@ impl Walker<'_> {
     fn maybe<T>(&mut self, inner: impl FnOnce(&mut Self) -> T) -> T {
         let saved = self.env.clone();
         let outcome = inner(self);
-        self.env.join(&saved);
+        self.env.join(&saved, self.budget);
         outcome
     }
 
@@ -251,6 +266,7 @@ impl Walker<'_> {
         Mark {
             simples: self.out.simples.len(),
             findings: self.out.findings.len(),
+            obeyed: self.out.obeyed.len(),
             functions: self.functions.len(),
             constructs: self.out.constructs,
         }
@@ -261,6 +277,7 @@ impl Walker<'_> {
         self.out.simples.truncate(mark.simples);
         self.out.roles.truncate(mark.simples);
         self.out.findings.truncate(mark.findings);
+        self.out.obeyed.truncate(mark.obeyed);
         self.functions.truncate(mark.functions);
         self.out.constructs = mark.constructs;
     }
@@ -272,11 +289,24 @@ impl Walker<'_> {
 
     /// Whether no more commands are listed; says so once.
     fn full(&mut self, span: Span) -> bool {
+        if self.budget.is_spent() {
+            return true;
+        }
         let full = self.out.simples.len() >= self.beyond.most(MAX_COMMANDS);
         if full {
             self.crowd(span);
         }
         full
+    }
+
+    /// Says so when the text stands for more than was built of it.
+    fn settle(&mut self) {
+        if self.budget.is_spent() {
+            self.out.constructs.crowded = true;
+            let span = Span { start: 0, end: self.text.len() };
+            let message = "this unfolds into far more than is written here, more than anybody could read";
+            self.find("unfolds_too_far", message, span, Risk::Dangerous);
+        }
     }
 
     /// There is more from here on than is looked at; says so once.

@@ -21,7 +21,7 @@ impl Walker<'_> {
             (Base::Offset(base), Some(offset)) => Base::Offset(base + offset),
             _ => Base::Fixed(span),
         };
-        if self.too_deep(span) {
+        if self.too_deep(span) || !self.budget.parse(text.len()) {
             return dynamic(Source::Output);
         }
         let parsed = parse::parse(text, self.parse_depth());
@@ -39,14 +39,20 @@ impl Walker<'_> {
     /// Walks the inner commands, then decides what their output is to the word around it.
     fn substituted(&mut self, list: &List<'_>, span: Span, walk: impl FnOnce(&mut Self)) -> Value {
         self.out.constructs.substitution = true;
+        if !self.budget.steps(1) {
+            return dynamic(Source::Output);
+        }
         let found = self.out.findings.len();
         self.framed(enter_substitution, |walker| walker.isolated(walk));
         let harmless = self.out.findings.len() == found;
         if harmless && let Some(text) = bounded::printed(list) {
             return Value::Known(text.trim_end_matches('\n').to_owned());
         }
+        if harmless && self.prints_numbers(list) {
+            return dynamic(Source::Number);
+        }
         if harmless && bounded::list(list) {
-            return dynamic(Source::BoundedOutput);
+            return dynamic(if bounded::names_files(list) { Source::Names } else { Source::BoundedOutput });
         }
         self.find("substitution", "whatever this prints becomes part of the command", span, Risk::NeedsReview);
         dynamic(Source::Output)
@@ -90,7 +96,7 @@ impl Walker<'_> {
 
     /// Walks the commands in text that is evaluated as if in double quotes.
     fn evaluated_text(&mut self, text: &str, span: Span) {
-        if self.too_deep(span) {
+        if self.too_deep(span) || !self.budget.parse(text.len()) {
             return;
         }
         let (parts, parsed) = parse::parse_quoted(text, self.parse_depth());

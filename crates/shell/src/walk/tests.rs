@@ -4,7 +4,7 @@ use super::Walk;
 use crate::word::Word;
 
 fn walk(line: &str) -> Walk {
-    super::walk(line, None, None)
+    super::walk(line, crate::Location::default(), None)
 }
 
 fn commands(line: &str) -> Vec<String> {
@@ -266,7 +266,7 @@ fn what_is_read_is_not_evaluated_in_silence() {
         assert!(!walk(line).findings.is_empty(), "{line}");
     }
     for line in
-        ["n=5; echo $((n + 1))", "echo ${!x[@]}", "[[ $n -gt 3 ]]", "ls $(find . -name '*.rs' | sort | head -5)"]
+        ["n=5; echo $((n + 1))", "echo ${!x[@]}", "n=5; [[ $n -gt 3 ]]", "ls $(find . -name '*.rs' | sort | head -5)"]
     {
         assert!(walk(line).findings.is_empty(), "{line}: {:?}", walk(line).findings);
     }

@@ -17,9 +17,12 @@ impl Walker<'_> {
         if let [Part::Text { text, quoted }] = node.parts.as_slice()
             && (*quoted || !text.contains(['{', '*', '?', '[']))
         {
+            if !self.budget.bytes(text.len()) || !self.budget.steps(1) {
+                return Vec::new();
+            }
             return vec![Word { span, value: Value::Known(text.clone().into_owned()) }];
         }
-        let alternatives = match brace::expand(&node.parts) {
+        let alternatives = match brace::expand(&node.parts, self.budget) {
             Ok(alternatives) => alternatives,
             Err(brace::TooMany) => {
                 self.inspect(&node.parts, heres);
@@ -40,14 +43,14 @@ impl Walker<'_> {
     }
 
     fn fields(&mut self, parts: &[Part<'_>], heres: Heres<'_, '_>) -> Vec<Value> {
-        let mut fields = Fields::new(true);
+        let mut fields = Fields::new(true, self.budget);
         self.parts(parts, &mut fields, heres);
         fields.finish()
     }
 
     /// The one value of parts that are not split: assignments, redirection targets, quotes.
     pub(super) fn single(&mut self, parts: &[Part<'_>], heres: Heres<'_, '_>) -> Value {
-        let mut fields = Fields::new(false);
+        let mut fields = Fields::new(false, self.budget);
         self.parts(parts, &mut fields, heres);
         fields.single()
     }
@@ -56,12 +59,12 @@ impl Walker<'_> {
     pub(super) fn inspect(&mut self, parts: &[Part<'_>], heres: Heres<'_, '_>) {
         let plain = parts.iter().all(|part| matches!(part, Part::Text { .. }));
         if !plain {
-            let mut fields = Fields::new(false);
+            let mut fields = Fields::new(false, self.budget);
             self.parts(parts, &mut fields, heres);
         }
     }
 
-    pub(super) fn parts(&mut self, parts: &[Part<'_>], fields: &mut Fields, heres: Heres<'_, '_>) {
+    pub(super) fn parts(&mut self, parts: &[Part<'_>], fields: &mut Fields<'_>, heres: Heres<'_, '_>) {
         for part in parts {
             match part {
                 Part::Text { text, quoted: true } => fields.quoted(text),

@@ -18,6 +18,9 @@ const UNKNOWN: &[&str] = &[
     "pipe_into_shell",
     "prompt_runs_command",
     "script_from_output",
+    // Text that is not known is evaluated: a file's name, what is read.
+    "evaluated_unknown",
+    "runs_programs",
 ];
 /// Reasons by which it says that a name does not mean what it says: only the program is held against it.
 const RENAMED: &[&str] = &["shadowing", "shadowed", "shell_state", "mapfile_callback"];

@@ -126,7 +126,11 @@ impl Generator {
 
     /// A line as an accident or a trick would leave it, one time in four.
     pub fn rough_line(&mut self) -> String {
-        let line = self.line();
+        let line = match self.dice.roll(5) {
+            0 => self.names_of_files(1),
+            1 => format!("{}; {}", self.names_of_files(0), self.line()),
+            _ => self.line(),
+        };
         if self.dice.roll(4) == 0 { self.damaged(&line) } else { line }
     }
 
@@ -198,6 +202,79 @@ impl Generator {
                 return trick.to_owned();
             }
         }
+    }
+
+    /// What files are called, or hold, brought to a place that evaluates text.
+    fn names_of_files(&mut self, depth: usize) -> String {
+        let pattern = self.dice.pick(&["a*", "*", "-*", "x*", "[0-9]*", "q*", "\"a[\"*", "?*"]);
+        let way = self.dice.pick(&[
+            "for f in @; do %; done",
+            "for g in @; do f=$g; %; done",
+            "z=(@); f=${z[0]}; %",
+            "z=(@); for f in ${z[*]}; do %; done",
+            "set -- @; f=$1; %",
+            "set -- @; for f; do %; done",
+            "for g in @; do while read -r f; do %; done < \"$g\"; done",
+            "for f in @; do f=${f#x}; %; done",
+            "for f in @; do f=\"$f\"; [[ -n $f ]] && %; done",
+            "f=1; for f in @; do %; done",
+            "f=1; if true; then for f in @; do ls; done; fi; %",
+            "for g in @; do printf -v f \"$g\"; %; done",
+            "f=$(echo @); %",
+        ]);
+        let place = self.dice.pick(&[
+            "[[ $f -gt 1 ]]",
+            "[[ 1 -lt \"$f\" ]]",
+            "[[ f -eq 1 ]]",
+            "[[ -v $f ]]",
+            "[[ -v y[$f] ]]",
+            "test -v \"$f\"",
+            "[ -v $f ]",
+            "[ -f $f ]",
+            "[ $f = a ]",
+            "[ \"$f\" = a ]",
+            "echo $((f))",
+            "echo $(($f + 1))",
+            "echo $[f]",
+            "((f))",
+            "((n = f))",
+            "((n = 0, f))",
+            "((f = 1))",
+            "let n=f",
+            "let \"$f\"",
+            "echo ${HOME:$f}",
+            "echo ${HOME:0:f}",
+            "echo ${y[$f]}",
+            "echo ${y[f]}",
+            "echo ${!f}",
+            "y[$f]=1",
+            "y=([$f]=1)",
+            "printf \"$f\"",
+            "printf $f",
+            "printf '%s' \"$f\"",
+            "printf '%d' \"$f\"",
+            "printf -v \"$f\" a",
+            "read \"$f\" <<< a",
+            "declare -i n=$f",
+            "declare \"$f=1\"",
+            "RANDOM=$f",
+            "for ((i=f; i<1; i++)); do ls; done",
+            "for ((i=0; i<1; i++)); do echo $((i + f)); done",
+            "wait $f",
+            "ls {n[$f]}> /dev/null",
+            "unset \"$f\"",
+            "echo \"$f\"",
+            "cat \"$f\"",
+            "shift $f",
+            "case $f in a*) ls;; esac",
+            "n=${#f}; ((n))",
+            "n=$(wc -l < \"$f\"); ((n))",
+            "n=$(grep -c a \"$f\"); ((n))",
+            "n=$f; m=n; ((m))",
+        ]);
+        let then = self.inline(depth);
+        let place = if self.dice.roll(4) == 0 { format!("{place}; {then}") } else { place.to_owned() };
+        way.replace('@', pattern).replace('%', &place)
     }
 
     fn list(&mut self, depth: usize) -> String {

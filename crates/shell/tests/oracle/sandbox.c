@@ -1,7 +1,8 @@
 /* The sandbox of the execve oracle, and the only program in it beside bash.
  *
  * As `driver ROOT`: reads lines (u32 length, u8 exit status of programs, bytes), runs each under bash in namespaces of
- * its own (mounts, processes, network, IPC) on a read-only root with a fresh memory file system to write to, as
+ * its own (mounts, processes, network, IPC) on a read-only root with a fresh memory file system to write to, where
+ * files have hostile names, as
  * a user with no rights and small limits, and answers (u32 length, u8 timed out, log).
  * Under any other name: a program that writes its argv to descriptor 250 and ends. As `bash` or `sh` it then becomes
  * bash, so that what a shell is told to run is seen too; as `echo` it prints, as others it prints the word `out`.
@@ -113,6 +114,17 @@ static void first(char *line, int status, int log) {
         must(mkdir(folders[i], 0777) != 0 || chmod(folders[i], 0777) != 0, "mkdir");
     }
     must(symlink("/bin/.program", "/w/cwd/run.sh") != 0, "symlink");
+    /* Names that are code to whoever evaluates them, options to whoever takes them, several words to whoever splits. */
+    const char *names[] = {
+        "a[$(evil)]", "a[`evil`]", "x[$(evil)].txt", "b[$(evil a b)]", "-va[$(evil)]", "-v", "--help", "-n", "$(evil)", "`evil`",
+        "q -o -v a[$(evil)]", "-v a[$(evil)] -o q", "n\na[$(evil)]", "1,a[$(evil)]", "* ?", "a b", "x=a[$(evil)]", "; evil", "dir/a[$(evil)]",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "/w/cwd/%s", names[i]);
+        int file = open(path, O_WRONLY | O_CREAT, 0666);
+        must(file < 0 || write(file, names[i], strlen(names[i])) < 0 || close(file) < 0, "a file with a hostile name");
+    }
     signal(SIGALRM, out_of_time);
     struct itimerval patience = {{0, 0}, {2, 0}};
     setitimer(ITIMER_REAL, &patience, NULL);

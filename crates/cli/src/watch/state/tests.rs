@@ -28,7 +28,11 @@ fn state(items: Vec<Record>) -> State {
 
 fn press(state: &mut State, keys: &str) -> Vec<Effect> {
     let now = state.now_ms;
-    keys.chars().flat_map(|key| state.take(now, Input::Key(key_of(key)))).collect()
+    keys.chars().flat_map(|key| state.take(now, one(key_of(key)))).collect()
+}
+
+fn one(key: Key) -> Input {
+    Input::Keys(Burst { keys: vec![key] })
 }
 
 fn key_of(c: char) -> Key {
@@ -37,7 +41,7 @@ fn key_of(c: char) -> Key {
         '\u{8}' => Key::Backspace,
         '\u{1b}' => Key::Escape,
         '\u{3}' => Key::Interrupt,
-        c => Key::Char(c),
+        c => Key::Plain(c),
     }
 }
 
@@ -134,9 +138,11 @@ fn n_needs_words() {
 #[test]
 fn pasted_text_is_words_and_never_a_command() {
     let mut state = state(vec![item("a", 1)]);
-    assert_eq!(state.take(START, Input::Key(Key::Paste("a\nq".into()))), []);
+    assert_eq!(state.take(START, one(Key::Paste("a\nq".into()))), []);
     press(&mut state, "d");
-    state.take(START, Input::Key(Key::Paste("x\ny".into())));
+    state.take(START, one(Key::Paste("x\ny".into())));
+    assert!(state.last.contains("line ends"), "{}", state.last);
+    state.take(START, one(Key::Paste("x y\n".into())));
     let body = json!({"decision": "deny", "note": "x y"});
     assert_eq!(press(&mut state, "\n"), [Effect::Decide { id: "a".into(), body }]);
 }
@@ -156,14 +162,14 @@ fn decided_elsewhere_goes_away_and_says_so() {
 fn a_request_that_slips_under_the_finger_is_not_decided() {
     let mut swapped = state(vec![item("a", 1), item("b", 2)]);
     swapped.take(START, ended("a"));
-    assert_eq!(swapped.take(START + 100, Input::Key(Key::Char('a'))), []);
-    assert_eq!(swapped.take(START + 100, Input::Key(Key::Char('d'))), []);
+    assert_eq!(swapped.take(START + 100, one(Key::Plain('a'))), []);
+    assert_eq!(swapped.take(START + 100, one(Key::Plain('d'))), []);
     assert_eq!(swapped.mode, Mode::List);
-    assert_eq!(swapped.take(START + 1_000, Input::Key(Key::Char('a'))), [allow("b")]);
+    assert_eq!(swapped.take(START + 1_000, one(Key::Plain('a'))), [allow("b")]);
     let mut empty = state(Vec::new());
     empty.take(START, asked("c", 3));
-    assert_eq!(empty.take(START + 100, Input::Key(Key::Char('a'))), []);
-    assert_eq!(empty.take(START + 1_000, Input::Key(Key::Char('a'))), [allow("c")]);
+    assert_eq!(empty.take(START + 100, one(Key::Plain('a'))), []);
+    assert_eq!(empty.take(START + 1_000, one(Key::Plain('a'))), [allow("c")]);
 }
 
 #[test]
@@ -171,9 +177,9 @@ fn words_for_a_request_that_ended_are_not_commands_for_the_next() {
     let mut state = state(vec![item("a", 1), item("b", 2)]);
     press(&mut state, "dno");
     state.take(START, ended("a"));
-    assert_eq!(state.take(START + 5_000, Input::Key(Key::Char('a'))), []);
+    assert_eq!(state.take(START + 5_000, one(Key::Plain('a'))), []);
     assert!(matches!(state.mode, Mode::Prompt { .. }));
-    assert_eq!(state.take(START + 5_000, Input::Key(Key::Enter)), []);
+    assert_eq!(state.take(START + 5_000, one(Key::Enter)), []);
     assert_eq!(state.mode, Mode::List);
 }
 
@@ -212,4 +218,89 @@ fn q_quits_except_in_words_and_an_interrupt_always_does() {
     assert_eq!(press(&mut state, "\u{3}"), [Effect::Interrupted]);
     press(&mut state, "\u{1b}");
     assert_eq!(press(&mut state, "\nq"), [Effect::Quit]);
+}
+
+fn dangerous(id: &str) -> Record {
+    let mut value = sample(id);
+    value["risk"] = json!("dangerous");
+    value["number"] = json!("042");
+    Record::read(&value).unwrap()
+}
+
+fn offered(id: &str) -> Record {
+    let mut value = sample(id);
+    value["answers"] = json!([
+        {"decision": "allow-once", "words": "this, once"},
+        {"decision": "allow-session", "words": "for this session, just `make`"},
+        {"decision": "allow-always", "words": "for 30 days, just `make`"},
+        {"code": "2", "words": "for this session, every command"},
+        {"code": "6", "words": "until revoked, every command"},
+    ]);
+    Record::read(&value).unwrap()
+}
+
+#[test]
+fn threat_99_a_key_with_others_around_it_does_not_decide() {
+    use crate::keys::Decoder;
+    for bytes in [
+        &b"\x01"[..],
+        b"\x13",
+        b"\x1ba",
+        b"\x1b[97;5u",
+        b"\x1bOa",
+        b"\x1b[15~",
+        b"a\r",
+        b"aa",
+        b"da\r",
+        b"na\r",
+        b"\x1b[200~a\x1b[201~",
+        b"\x1b[Aa",
+    ] {
+        let mut state = state(vec![item("a", 1)]);
+        let effects = state.take(START, Input::Keys(Decoder::default().decode(bytes)));
+        assert!(effects.is_empty() && !matches!(state.mode, Mode::Prompt { .. }), "{bytes:?}: {effects:?}");
+    }
+    let mut three = state(vec![item("a", 1), item("b", 2), item("c", 3)]);
+    three.take(START, Input::Keys(Decoder::default().decode(b"\x1b[B\x1b[B")));
+    assert_eq!(three.selected.as_deref(), Some("c"), "moving is no decision");
+}
+
+#[test]
+fn threat_54_what_is_dangerous_takes_its_number_which_the_gate_judges() {
+    let fresh = || state(vec![dangerous("a"), item("b", 2000)]);
+    let sent = |body: Value| [Effect::Decide { id: "a".into(), body }];
+    assert_eq!(press(&mut fresh(), "a"), []);
+    assert_eq!(press(&mut fresh(), "aaaa\n"), [], "no letter is a digit");
+    assert_eq!(press(&mut fresh(), "a042\n"), sent(json!({"decision": "allow-once", "number": "042"})));
+    assert_eq!(press(&mut fresh(), "a041\n"), sent(json!({"decision": "allow-once", "number": "041"})));
+    assert_eq!(press(&mut fresh(), "nok\n"), []);
+    let noted = sent(json!({"decision": "allow-once", "note": "ok", "number": "042"}));
+    assert_eq!(press(&mut fresh(), "nok\n042\n"), noted);
+    let mut wrong = fresh();
+    press(&mut wrong, "a041\n");
+    let error = Some("that is not its number".to_owned());
+    assert_eq!(wrong.take(START, Input::Answered { id: "a".into(), error }), [Effect::Refresh]);
+    assert!(wrong.last.contains("not its number"), "{}", wrong.last);
+    assert_eq!(press(&mut wrong, "a042\n"), sent(json!({"decision": "allow-once", "number": "042"})));
+    let deny = Effect::Decide { id: "a".into(), body: json!({"decision": "deny"}) };
+    assert_eq!(press(&mut fresh(), "d\n"), [deny], "a no takes none");
+    assert_eq!(press(&mut fresh(), "ja"), [allow("b")], "and the others are as they were");
+}
+
+#[test]
+fn what_is_wide_is_said_first_and_meant() {
+    let wide = |body: Value| [Effect::Decide { id: "a".into(), body }];
+    assert_eq!(press(&mut state(vec![offered("a")]), "w2\n"), []);
+    assert_eq!(press(&mut state(vec![offered("a")]), "w2\n\n"), []);
+    assert_eq!(press(&mut state(vec![offered("a")]), "w2\nno\n"), []);
+    assert_eq!(press(&mut state(vec![offered("a")]), "w1\nyes\n"), [], "there is no such thing");
+    assert_eq!(press(&mut state(vec![offered("a")]), "w2\nyes\n"), wide(json!({"code": "2"})));
+    assert_eq!(press(&mut state(vec![offered("a")]), "w6\nyes\n"), wide(json!({"code": "6"})));
+    assert_eq!(press(&mut state(vec![offered("a")]), "ws\nyes\n"), wide(json!({"decision": "allow-session"})));
+    let mut shown = state(vec![offered("a")]);
+    press(&mut shown, "w");
+    let lines: Vec<String> = view::lines(&shown).into_iter().map(|line| line.text).collect();
+    let at = |words: &str| lines.iter().position(|line| line.contains(words)).unwrap();
+    assert!(at("just `make`") < at("every command"), "{lines:?}");
+    assert_eq!(press(&mut state(vec![item("a", 1)]), "w"), [], "nothing is offered");
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use countersign_gate::{EngineAsk, Idempotency, NewRequest};
+use countersign_gate::{EngineAsk, Idempotency, NewRequest, Take};
 use countersign_model::{
-    Action, ActionType, AgentWords, Ask, Binding, ChannelChoice, Exec, Security, Target, TerminalInput, TermsAsked,
-    canonical_bytes, sha256,
+    Action, ActionType, AgentWords, Ask, Binding, ChannelChoice, CommandTypes, Exec, Security, Target, TerminalInput,
+    TermsAsked, canonical_bytes, sha256,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -72,6 +72,7 @@ pub(in super::super) struct CreateApproval {
     #[schema(value_type = Option<Object>)]
     args: Option<Value>,
     question: Option<String>,
+    /// Of a question, or of an action with `title` and `preview`: what it can be answered with.
     options: Option<Vec<String>>,
     /// The agent's name for itself: a claim, which can only make policy stricter.
     #[schema(min_length = 1, max_length = 256, pattern = "^[!-~]+$")]
@@ -139,14 +140,18 @@ pub(in super::super) enum SecurityWord {
 
 impl CreateApproval {
     /// `body` is what it was read from, for the idempotency key.
-    pub(in super::super) fn into_request(self, body: &[u8]) -> Result<NewRequest, Problem> {
+    pub(in super::super) fn into_request(
+        mut self,
+        body: &[u8],
+        commands: &CommandTypes,
+    ) -> Result<NewRequest, Problem> {
         if self.callback_url.is_some() {
             let message = "no webhook channel is set up on this gate; leave `callback_url` out and use `wait`";
             return Err(Problem::unprocessable("channel_not_configured", message));
         }
         let idempotency = self.idempotency_key.clone().map(|key| idempotency(key, body)).transpose()?;
         let ask_word = self.ask.as_deref().and_then(|word| serde_json::from_value::<Ask>(json!(word)).ok());
-        let (action, action_type) = self.action()?;
+        let (action, action_type) = self.action(commands)?;
         let title = match &action {
             Action::Custom { .. } => None,
             Action::Exec(_) | Action::Tool { .. } | Action::Question { .. } => self.title,
@@ -176,7 +181,7 @@ impl CreateApproval {
             default_ms,
             idempotency,
             terminal,
-            take: self.consume,
+            take: if self.consume { Take::Consume } else { Take::No },
             engine: engine.map(|engine| EngineAsk {
                 mode: engine.mode.map(Into::into),
                 workspace: engine.workspace,
@@ -186,7 +191,7 @@ impl CreateApproval {
     }
 
     /// Exactly one action, and the type it goes by.
-    fn action(&self) -> Result<(Action, ActionType), Problem> {
+    fn action(&mut self, commands: &CommandTypes) -> Result<(Action, ActionType), Problem> {
         let is_command = self.command.is_some() || self.argv.is_some();
         let kinds = [is_command, self.tool.is_some(), self.question.is_some()];
         if kinds.into_iter().filter(|given| *given).count() > 1 {
@@ -197,7 +202,7 @@ impl CreateApproval {
         if is_command {
             return Ok((self.exec()?, given_type.unwrap_or_else(ActionType::exec)));
         }
-        if let Some(name) = &self.tool {
+        if let Some(name) = self.tool.take() {
             if name.is_empty() {
                 return Err(Problem::unprocessable("invalid_field", "`tool` is the tool's name and not empty"));
             }
@@ -205,44 +210,46 @@ impl CreateApproval {
                 Some(given) => given,
                 None => ActionType::new(format!("custom:{name}")).map_err(invalid)?,
             };
-            let args = self.args.clone().unwrap_or_else(|| json!({}));
-            return Ok((Action::Tool { name: name.clone(), category: self.category.clone(), args }, action_type));
+            let args = self.args.take().unwrap_or_else(|| json!({}));
+            return Ok((Action::Tool { name, category: self.category.take(), args }, action_type));
         }
-        if let Some(text) = &self.question {
+        if let Some(text) = self.question.take() {
             let action_type = match given_type {
                 Some(given) => given,
                 None => ActionType::new("question").map_err(invalid)?,
             };
-            let options = self.options.clone().unwrap_or_default();
-            return Ok((Action::Question { text: text.clone(), options }, action_type));
+            let options = self.options.take().unwrap_or_default();
+            return Ok((Action::Question { text, options }, action_type));
         }
         let action_type = given_type.ok_or_else(|| missing("action_type"))?;
-        let preview = self.preview.clone().ok_or_else(|| missing("preview"))?;
-        if action_type.is_exec() {
+        let preview = self.preview.take().ok_or_else(|| missing("preview"))?;
+        if commands.include_custom(action_type.as_str()) {
             return Ok((self.exec_of(preview), action_type));
         }
-        let title = self.title.clone().ok_or_else(|| missing("title"))?;
-        Ok((Action::Custom { action_type: action_type.clone(), title, preview }, action_type))
+        let title = self.title.take().ok_or_else(|| missing("title"))?;
+        let options = self.options.take().unwrap_or_default();
+        Ok((Action::Custom { action_type: action_type.clone(), title, preview, options }, action_type))
     }
 
-    fn exec(&self) -> Result<Action, Problem> {
-        let Some(argv) = &self.argv else {
-            return Ok(self.exec_of(self.command.clone().unwrap_or_default()));
+    fn exec(&mut self) -> Result<Action, Problem> {
+        let Some(argv) = self.argv.take() else {
+            let command = self.command.take().unwrap_or_default();
+            return Ok(self.exec_of(command));
         };
-        let (cwd, env) = (self.cwd.clone(), self.env.clone().unwrap_or_default());
-        let exec = exec_of_words(argv.clone(), self.command.as_deref(), cwd, env).map_err(|error| {
+        let (cwd, env) = (self.cwd.take(), self.env.take().unwrap_or_default());
+        let exec = exec_of_words(argv, self.command.as_deref(), cwd, env).map_err(|error| {
             let code = match error {
                 WordsError::NoProgram => "invalid_field",
                 WordsError::Differ => "ambiguous_action",
             };
             Problem::unprocessable(code, error.to_string())
         })?;
-        Ok(Action::Exec(Exec { binding: self.binding.clone(), ..exec }))
+        Ok(Action::Exec(Exec { binding: self.binding.take(), ..exec }))
     }
 
-    fn exec_of(&self, command: String) -> Action {
-        let env = self.env.clone().unwrap_or_default();
-        Action::Exec(Exec { command, argv: None, cwd: self.cwd.clone(), env, binding: self.binding.clone() })
+    fn exec_of(&mut self, command: String) -> Action {
+        let env = self.env.take().unwrap_or_default();
+        Action::Exec(Exec { command, argv: None, cwd: self.cwd.take(), env, binding: self.binding.take() })
     }
 }
 

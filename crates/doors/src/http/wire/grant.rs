@@ -18,6 +18,9 @@ pub(in super::super) struct GrantOut {
     /// Of a grant for commands: what it covers.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<String>>,
+    /// Where it holds, in words; anywhere, where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holds: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     client_id: String,
@@ -42,6 +45,7 @@ impl From<&Grant> for GrantOut {
             action_type: None,
             tool: None,
             entries: None,
+            holds: grant.place.as_ref().map(|place| mask(&place.words()).text),
             digest: None,
             client_id: grant.scope.client_id.to_string(),
             session_id: grant.scope.session.clone(),

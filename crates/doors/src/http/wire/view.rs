@@ -1,10 +1,11 @@
 //! What is told of an approval: an agent its own view, an approver the whole record.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
+use countersign_gate::Listed;
 use countersign_model::{
-    Action, AgentWords, Approval, Assessment, Code, Decision, Offer, Outcome, Request, RiskReason, RunEnd, Showing,
-    Status, Target, TerminalProblem, TerminalTerms, mask, showing,
+    Action, AgentWords, AnswerWords, Approval, Assessment, Code, Decision, Effect, Offer, Outcome, Request, RiskReason,
+    RunEnd, Showing, Status, Target, TerminalProblem, TerminalTerms, answers, mask, showing,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -57,7 +58,7 @@ pub(in super::super) struct AgentView {
     approval_id: String,
     #[schema(example = "pending")]
     status: String,
-    /// Whether policy answered without asking a person.
+    /// Whether policy allowed it without asking a person. Never true of anything but a yes: some clients read nothing else.
     auto: bool,
     /// Why it ended; absent while pending.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,6 +79,10 @@ pub(in super::super) struct AgentView {
     digest: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     risk: Option<String>,
+    /// Of a command: what it does, in one sentence, the worst first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Deletes the folder `build` and everything in it, for good.")]
+    sentence: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasons: Option<Vec<ReasonOut>>,
     /// Which row of policy allowed it.
@@ -91,6 +96,9 @@ pub(in super::super) struct AgentView {
     /// What the workspace's file comes to.
     #[serde(skip_serializing_if = "Option::is_none")]
     terminal: Option<TerminalOut>,
+    /// By the way to people that it named: `not_configured` where that is not set up, and everybody is asked instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delivery: Option<BTreeMap<String, &'static str>>,
     /// What to make of it, for a reader that has no table of reasons.
     message: &'static str,
 }
@@ -115,7 +123,7 @@ impl AgentView {
         Self {
             approval_id: approval.id.to_string(),
             status: approval.status().as_str().to_owned(),
-            auto: outcome.is_some_and(Outcome::is_automatic),
+            auto: is_automatic_yes(outcome),
             reason: outcome.map(|outcome| outcome.reason.as_str().to_owned()),
             expires_at: outcome.is_none().then(|| approval.terms.expires_at.as_secs_ceil()),
             expires_at_ms: outcome.is_none().then(|| approval.terms.expires_at.as_millis()),
@@ -124,11 +132,13 @@ impl AgentView {
             action_type: request.action_type.to_string(),
             digest: digest_to_run(approval),
             risk: risk_of(request.assessment.as_ref()),
+            sentence: sentence_of(request.assessment.as_ref()),
             reasons: reasons_of(request.assessment.as_ref()),
             rule: rule_of(outcome),
             allow_rule_applied: rule_id_of(outcome),
             consumed_at: approval.consumed_at.map(|at| at.as_secs_ceil()),
             terminal: request.terminal.as_ref().map(|terms| TerminalOut::of(terms, approval.terms.trusted)),
+            delivery: delivery_of(request),
             message: message_of(approval),
         }
     }
@@ -140,6 +150,8 @@ pub(in super::super) struct TerminalOut {
     workspace: String,
     /// Whether what it allows counts: a person trusts just these bytes.
     trusted: bool,
+    /// Whether a yes with `remember` can add to its whitelist: there is no file, or it is trusted as it is.
+    may_remember: bool,
     /// How long the command may run where its output is captured.
     command_timeout_sec: u64,
     /// What is wrong in it.
@@ -158,6 +170,7 @@ impl TerminalOut {
         Self {
             workspace: terms.workspace.clone(),
             trusted,
+            may_remember: trusted || terms.hash.is_none(),
             command_timeout_sec: terms.command_secs(trusted),
             problems: terms.problems.iter().map(problem).collect(),
         }
@@ -194,8 +207,21 @@ fn digest_to_run(approval: &Approval) -> String {
     decision.and_then(|decision| decision.override_digest).unwrap_or(approval.request.digest).to_hex()
 }
 
+fn is_automatic_yes(outcome: Option<&Outcome>) -> bool {
+    outcome.is_some_and(|outcome| outcome.status == Status::Approved && outcome.is_automatic())
+}
+
+/// By way to people: what is known not to have gone there.
+fn delivery_of(request: &Request) -> Option<BTreeMap<String, &'static str>> {
+    request.not_configured.map(|named| BTreeMap::from([(named.to_string(), "not_configured")]))
+}
+
 fn risk_of(assessment: Option<&Assessment>) -> Option<String> {
     assessment.map(|assessment| assessment.risk.as_str().to_owned())
+}
+
+fn sentence_of(assessment: Option<&Assessment>) -> Option<String> {
+    assessment.map(|assessment| mask(&assessment.sentence).text).filter(|sentence| !sentence.is_empty())
 }
 
 fn reasons_of(assessment: Option<&Assessment>) -> Option<Vec<ReasonOut>> {
@@ -237,12 +263,26 @@ pub(in super::super) struct Record {
     choices: [&'static str; 6],
     #[serde(skip_serializing_if = "Option::is_none")]
     risk: Option<String>,
+    /// Of a command: what it does, in one sentence, the worst first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Deletes the folder `build` and everything in it, for good.")]
+    sentence: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasons: Option<Vec<ReasonOut>>,
+    /// Of a command: what it does, for programs to read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    effects: Vec<Effect>,
     digest: String,
     channel: String,
     #[schema(value_type = Object)]
     target: Target,
+    /// By the way to people that it named: `not_configured` where that is not set up, and everybody is asked instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delivery: Option<BTreeMap<String, &'static str>>,
+    /// What it can be answered with, where it has to be one of these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    options: Vec<String>,
     client_id: String,
     client_name: String,
     profile: String,
@@ -268,6 +308,13 @@ pub(in super::super) struct Record {
     /// Of a command: what `allow-session` and `allow-always` would allow from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     offer: Option<OfferOut>,
+    /// While it is open: the ways to allow it, the narrowest first, and what each would stand for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    answers: Vec<AnswerOut>,
+    /// While it is open: three digits that a surface for people asks for before it allows something dangerous.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "042")]
+    number: Option<String>,
     /// Absent in the answer to a decision: whoever decided has just seen it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -278,18 +325,46 @@ pub(in super::super) struct Record {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(in super::super) enum OfferOut {
-    Entries { entries: Vec<String>, wider_refused: String },
-    Refused { refused: String },
+    Entries {
+        entries: Vec<String>,
+        wider_refused: String,
+        /// Where they would hold, in words.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        holds: Option<String>,
+    },
+    Refused {
+        refused: String,
+    },
 }
 
-impl From<Offer> for OfferOut {
-    fn from(offer: Offer) -> Self {
+impl OfferOut {
+    /// `holds`: where entries would hold, in words.
+    pub(in super::super) fn new(offer: Offer, holds: Option<String>) -> Self {
         match offer {
-            Offer::Entries { patterns, wider_refused } => {
-                Self::Entries { entries: patterns.iter().map(|pattern| mask(pattern).text).collect(), wider_refused }
-            }
+            Offer::Entries { patterns, wider_refused } => Self::Entries {
+                entries: patterns.iter().map(|pattern| mask(pattern).text).collect(),
+                wider_refused,
+                holds: holds.map(|holds| mask(&holds).text),
+            },
             Offer::Refused(refused) => Self::Refused { refused },
         }
+    }
+}
+
+/// One way to allow it: `decision` or `code` as a decision takes them, and what it would stand for.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in super::super) struct AnswerOut {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "allow-once")]
+    decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'static str>,
+    words: String,
+}
+
+impl From<AnswerWords> for AnswerOut {
+    fn from(answer: AnswerWords) -> Self {
+        Self { decision: answer.decision, code: answer.code.map(Code::as_str), words: answer.words }
     }
 }
 
@@ -314,7 +389,7 @@ impl Record {
             approval_id: approval.id.to_string(),
             status: approval.status().as_str().to_owned(),
             reason: outcome.map(|outcome| outcome.reason.as_str().to_owned()),
-            auto: outcome.is_some_and(Outcome::is_automatic),
+            auto: is_automatic_yes(outcome),
             created_at: approval.terms.created_at.as_secs_ceil(),
             expires_at: approval.terms.expires_at.as_secs_ceil(),
             session_id: request.session_id.clone(),
@@ -325,10 +400,14 @@ impl Record {
             preview: mask(&preview).text,
             choices: ["1", "2", "3", "4", "5", "6"],
             risk: risk_of(request.assessment.as_ref()),
+            sentence: sentence_of(request.assessment.as_ref()),
             reasons: reasons_of(request.assessment.as_ref()),
+            effects: request.assessment.as_ref().map(Assessment::shown_effects).unwrap_or_default(),
             digest: request.digest.to_hex(),
             channel: request.channel.to_string(),
             target: request.target.clone(),
+            delivery: delivery_of(request),
+            options: request.action.options().iter().map(|option| mask(option).text).collect(),
             client_id: request.requester.client_id.to_string(),
             client_name: request.requester.name.clone(),
             profile: request.requester.profile.clone(),
@@ -344,7 +423,16 @@ impl Record {
                 at: prior.at.as_secs_ceil(),
             }),
             terminal: request.terminal.as_ref().map(|terms| TerminalOut::of(terms, approval.terms.trusted)),
-            offer: approval.offer().filter(|_| outcome.is_none()).map(OfferOut::from),
+            offer: approval
+                .offer()
+                .filter(|_| outcome.is_none())
+                .map(|offer| OfferOut::new(offer, approval.offer_holds())),
+            answers: if outcome.is_none() {
+                answers(approval).into_iter().map(Into::into).collect()
+            } else {
+                Vec::new()
+            },
+            number: outcome.is_none().then(|| approval.number()),
             showing: None,
         }
     }
@@ -395,7 +483,7 @@ pub(in super::super) struct Page {
 }
 
 impl Page {
-    pub(in super::super) fn of(rows: &[(u64, Arc<Approval>)], limit: usize) -> Self {
+    pub(in super::super) fn of(rows: &[Listed], limit: usize) -> Self {
         let next_cursor = rows.last().filter(|_| rows.len() >= limit).map(|(position, _)| position.to_string());
         Self { approvals: rows.iter().map(|(_, approval)| Record::of(approval)).collect(), next_cursor }
     }

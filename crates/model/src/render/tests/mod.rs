@@ -23,6 +23,7 @@ fn custom(title: &str, preview: &str) -> Action {
         action_type: ActionType::new("http_request").unwrap(),
         title: title.to_owned(),
         preview: preview.to_owned(),
+        options: Vec::new(),
     }
 }
 
@@ -57,6 +58,7 @@ fn assessed(spans: &[(usize, usize)]) -> Assessment {
         message: "runs what it downloads".to_owned(),
         start: *start,
         end: *end,
+        risk: Risk::Dangerous,
     };
     let Action::Exec(nothing) = exec("") else { unreachable!() };
     Assessment { risk: Risk::Dangerous, reasons: spans.iter().map(reason).collect(), ..Assessment::of(&nothing, None) }
@@ -73,6 +75,8 @@ fn the_files_behind_a_command_are_shown_with_what_is_not_pinned() {
         programs: vec![BoundProgram { word: "make".into(), file: file("/usr/bin/make", false) }],
         scripts: vec![file("/work/x\u{202e}.sh", false)],
         helpers: vec![],
+        links: vec![],
+        steering: None,
         environment: crate::canonical::sha256(b""),
     }));
     let shown = section(&plain(&Action::Exec(bound)), "Files").text;
