@@ -215,7 +215,7 @@ fn listings_have_json_and_ids_may_be_short() {
         );
     }
     let shown = stdout(&gate.cli(&["show", &id[5..15]]));
-    assert!(shown.contains("\\u{202e}evil") && shown.contains("Run a command"), "{shown}");
+    assert!(shown.contains("\\u{202e}evil") && shown.contains("What it does is not known"), "{shown}");
     assert_eq!(code(&gate.cli(&["deny", &id[5..13]])), 0);
     assert_eq!(code(&gate.cli(&["approve", &id])), 1, "decided already");
     let history: Value =

@@ -357,8 +357,7 @@ fn threat_89_a_lasting_yes_holds_where_it_was_given() {
     assert_eq!(make("one", &["-c", "FOO=1 make x"]), 75, "any variable in the text");
     assert_eq!(make("one", &["--env", "FOO=1", "--", "make", "x"]), 75, "a variable of the request");
     let with = |name: &str| {
-        let mut command =
-            place.gate.command(&["run", "--ask-timeout", "1", "--cwd", folder.to_str().unwrap(), "--", "make", "x"]);
+        let mut command = place.command(&["--ask-timeout", "1", "--cwd", folder.to_str().unwrap(), "--", "make", "x"]);
         code(&command.env(name, "x").output().unwrap())
     };
     for name in ["MAKEFILES", "CARGO_ENCODED_RUSTFLAGS", "CC_x86_64_unknown_linux_gnu", "PKG_CONFIG", "NEVER_HEARD_OF"]

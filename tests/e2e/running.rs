@@ -30,7 +30,7 @@ impl Place {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub fn command(&self, words: &[&str]) -> Command {
         let mut command = self.gate.command(&[&["run"], words].concat());
         // A terminal sets this one for what it runs; where whoever runs the tests has none, a lasting yes that was given
         // in a terminal rightly does not hold outside of it.

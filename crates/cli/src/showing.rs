@@ -1,6 +1,8 @@
 //! Lays a record out as lines for a person: everything the gate shows, nothing cut. The same lines serve
 //! `show` and `watch`.
 
+use std::collections::BTreeSet;
+
 use countersign_model::{Assessment, RunEnd, escape_line};
 use similar::{ChangeTag, TextDiff};
 
@@ -231,10 +233,11 @@ fn decision_facts(decision: &Decision) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Why each risky piece is one, in words: a colour alone tells nothing where there is none.
+/// Why each risky piece is one, in words: a colour alone tells nothing where there is none. Said once, of the first.
 fn reasons(shown: &Shown) -> impl Iterator<Item = Line> + '_ {
-    shown.marks.iter().filter_map(|mark| {
-        let message = mark.message.as_ref()?.replace('\n', " ");
+    let mut said = BTreeSet::new();
+    shown.marks.iter().filter_map(move |mark| {
+        let message = mark.message.as_ref().filter(|message| said.insert(message.as_str()))?.replace('\n', " ");
         let piece = shown.text.get(mark.start..mark.end)?;
         // The piece itself stands above, whole and underlined; this only says which one is meant.
         let text = if piece.trim() == shown.text.trim() || piece.is_empty() {

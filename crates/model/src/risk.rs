@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Exec, shell_text};
 use crate::binding::Binding;
-use crate::mask::mask;
+use crate::render::line;
 
 /// As many reasons as a person reads.
 const MAX_TOLD: usize = 3;
@@ -96,20 +96,24 @@ impl Assessment {
         told
     }
 
-    /// What the command does, without secrets.
+    /// What it does in one sentence, as it may be shown.
+    pub fn shown_sentence(&self) -> Option<String> {
+        Some(line(&self.sentence)).filter(|sentence| !sentence.is_empty())
+    }
+
+    /// What the command does, as it may be shown.
     pub fn shown_effects(&self) -> Vec<Effect> {
         let mut effects = self.effects.clone();
         for text in effects.iter_mut().flat_map(Effect::objects_mut) {
-            *text = mask(text).text;
+            *text = line(text);
         }
         effects
     }
 
     /// The sentence and what is told beside it, as one list: for clients that know only reasons.
     pub fn said(&self) -> Vec<String> {
-        let sentence = Some(mask(&self.sentence).text).filter(|sentence| !sentence.is_empty());
-        let reasons = self.told_reasons().into_iter().map(|reason| reason.message.clone());
-        sentence.into_iter().chain(reasons).collect()
+        let reasons = self.told_reasons().into_iter().map(|reason| line(&reason.message));
+        self.shown_sentence().into_iter().chain(reasons).collect()
     }
 
     /// What is found around the command counts too: a project can make a program that only reads run others, and a

@@ -139,7 +139,7 @@ pub fn showing(action: &Action, assessment: Option<&Assessment>, words: &AgentWo
         }
     }
     let agent_says = card.agent_says(title, words);
-    let sentence = assessment.map(|assessment| line(&assessment.sentence)).filter(|sentence| !sentence.is_empty());
+    let sentence = assessment.and_then(Assessment::shown_sentence);
     let headline = headline::headline(action, sentence.as_deref());
     Showing { headline, sentence, sections: card.sections, agent_says, notices: card.notices }
 }
@@ -155,11 +155,12 @@ impl Card {
         let secrets = mask::find(&exec.command);
         let mut command = Document::default();
         command.push_text(&exec.command, Style::Block, &secrets);
-        let reasons = assessment.map(Assessment::told_reasons).unwrap_or_default();
-        let (outside, inside): (Vec<&RiskReason>, Vec<&RiskReason>) =
-            reasons.iter().partition(|reason| reason.end == 0);
-        command.overlays.extend(inside.into_iter().map(|reason| risk(&exec.command, reason)));
-        for reason in outside {
+        let told = assessment.map(Assessment::told_reasons).unwrap_or_default();
+        // What is told once may be true of several places in the text.
+        let all = assessment.map(|assessment| assessment.reasons.as_slice()).unwrap_or_default();
+        let marked = all.iter().filter(|one| one.end > 0 && told.iter().any(|reason| reason.message == one.message));
+        command.overlays.extend(marked.map(|reason| risk(&exec.command, reason)));
+        for reason in told.iter().filter(|reason| reason.end == 0) {
             let about = if exec.env.is_empty() { "Command" } else { "Environment" };
             self.notice(about, &escape_line(&reason.code), &line(&reason.message));
         }
@@ -294,8 +295,8 @@ fn whole_chars(text: &str, range: Range<usize>) -> Range<usize> {
     start..end.max(start)
 }
 
-/// A text of someone else's inside a sentence of ours.
-fn line(text: &str) -> String {
+/// A text of someone else's inside a sentence of ours: secrets masked, hidden characters spelt out.
+pub(crate) fn line(text: &str) -> String {
     let mut line = Document::default();
     line.push_text(text, Style::Line, &mask::find(text));
     line.finish().text

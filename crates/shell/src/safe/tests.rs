@@ -141,7 +141,7 @@ fn codes_say_what_is_wrong() {
         ("sort --out=x", "writes_files"),
         ("sort --compress-prog=x", "runs_programs"),
         ("cat .env", "sensitive_path"),
-        ("ls > x", "writes_files"),
+        ("ls > x", "redirect"),
         ("cat < ~/.ssh/id_rsa", "sensitive_path"),
         ("env", "unknown_program"),
         ("printenv", "dumps_environment"),

@@ -221,7 +221,7 @@ fn risk_of(assessment: Option<&Assessment>) -> Option<String> {
 }
 
 fn sentence_of(assessment: Option<&Assessment>) -> Option<String> {
-    assessment.map(|assessment| mask(&assessment.sentence).text).filter(|sentence| !sentence.is_empty())
+    assessment.and_then(Assessment::shown_sentence)
 }
 
 fn reasons_of(assessment: Option<&Assessment>) -> Option<Vec<ReasonOut>> {

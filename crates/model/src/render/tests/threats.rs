@@ -42,7 +42,8 @@ fn the_wire_form_is_pinned() {
     assert_eq!(
         wire,
         json!({
-            "headline": "Run a command: a\\u{7}b",
+            "headline": "What it does is not known: there is no command here. $ a\\u{7}b",
+            "sentence": "What it does is not known: there is no command here.",
             "sections": [{"label": "Command", "content": {"text": "a\\u{7}b", "folds": [], "marks": [
                 {"start": 0, "end": 1, "kind": "risk", "code": "pipe_to_shell", "message": "runs what it downloads"},
                 {"start": 1, "end": 6, "kind": "escaped"},
