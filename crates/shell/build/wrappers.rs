@@ -116,9 +116,10 @@ fn interpreters(table: &Table, pool: &mut Pool) -> Outcome<String> {
     for (number, entry) in tables(table, "interpreter")?.into_iter().enumerate() {
         let (short, long) = (said(&text(entry, "short")?, pool)?, words(&list(entry, "long")?, pool)?);
         let loose = words(&list(entry, "loose")?, pool)?;
+        let (values, holds) = (said(&text(entry, "values")?, pool)?, words(&list(entry, "holds")?, pool)?);
         let also_a_tool = entry.get("also_a_tool").and_then(Value::as_bool).unwrap_or(false);
         rows.push(format!(
-            "Interpreter {{ short: {short}, long: {long}, loose: {loose}, also_a_tool: {also_a_tool} }}"
+            "Interpreter {{ short: {short}, long: {long}, loose: {loose}, values: {values}, holds: {holds}, also_a_tool: {also_a_tool} }}"
         ));
         examples.push(list(entry, "examples")?);
         plain.push(list(entry, "plain")?);

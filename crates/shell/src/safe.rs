@@ -349,6 +349,13 @@ impl Told<'_> {
         // `find -exec cat {} \;`, `xargs -I{} cat {}`
         let carried = simple.via.last().is_some_and(|via| !via.code);
         let in_place = carried && args.operands.iter().any(|piece| piece.text.is_some_and(|text| text.contains("{}")));
+        let is_script = grammar.operands == Operands::Script && !args.has_any(grammar.words(grammar.pattern_options));
+        if let Some(piece) = args.operands.first().filter(|piece| piece.text.is_some_and(|text| text.contains("{}")))
+            && is_script
+            && carried
+        {
+            self.say("dynamic_script", "the name of a file becomes a script", piece.word.span);
+        }
         if (simple.more_arguments || in_place) && shows {
             // What comes in are names of files that lie here.
             self.here(word.span, Touch::Tree);
@@ -372,7 +379,10 @@ impl Told<'_> {
         if pages && operands.len() < usize::from(grammar.min) {
             self.say("interactive", "without operands it may start a pager, in which programs can be run", word.span);
         }
-        if let Some(piece) = operands.get(usize::from(grammar.max)) {
+        // A pattern may stand for several names.
+        let several = operands.iter().find(|piece| matches!(piece.word.value, Value::Glob(_)));
+        let excess = operands.get(usize::from(grammar.max)).or(several.filter(|_| grammar.max < u8::MAX));
+        if let Some(piece) = excess {
             match grammar.excess {
                 0 => self.say("unknown_operand", "more operands than reading takes", piece.word.span),
                 number => self.deny(grammar, number, piece.word.span),

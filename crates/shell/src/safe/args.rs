@@ -182,7 +182,9 @@ impl<'a> Reader<'_, '_, 'a> {
                 {
                     return self.text(word, text);
                 }
-                if text.starts_with('-') {
+                // A file's name may begin with a dash, too.
+                let any_start = text.starts_with(['*', '?', '[']) && !self.grammar.harmless;
+                if text.starts_with('-') || any_start {
                     self.told.say("dynamic_option", "a pattern that may become an option", word.span);
                 }
                 Step::Operand

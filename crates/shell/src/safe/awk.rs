@@ -44,7 +44,11 @@ pub(super) fn program(text: &str) -> Verdict {
                 Last::Unclear => return Err(STRANGE),
             },
             b'0'..=b'9' => {
-                at = run(bytes, at, |byte| byte.is_ascii_alphanumeric() || byte == b'.');
+                at = number_end(bytes, at)?;
+                last = Last::Operand;
+            }
+            b'.' if bytes.get(at).is_some_and(u8::is_ascii_digit) => {
+                at = number_end(bytes, at)?;
                 last = Last::Operand;
             }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
@@ -52,7 +56,7 @@ pub(super) fn program(text: &str) -> Verdict {
                 at = run(bytes, at, |byte| byte.is_ascii_alphanumeric() || byte == b'_');
                 let name = bytes.get(from..at).unwrap_or(&[]);
                 last = word(name)?;
-                condition = matches!(name, b"if" | b"while" | b"for" | b"switch");
+                condition = matches!(name, b"if" | b"while" | b"for");
                 if matches!(name, b"print" | b"printf") {
                     printing = Some(depth);
                 }
@@ -110,12 +114,26 @@ fn word(name: &[u8]) -> Result<Last, (&'static str, &'static str)> {
             Err(("dumps_environment", "reads the environment, where secrets are"))
         }
         b"ARGV" | b"ARGC" => Err(("sensitive_path", "an awk program that chooses its own files")),
+        // Names in some awks and keywords in others.
+        b"switch" | b"case" | b"default" => Err(STRANGE),
         b"extension" | b"load" | b"include" => Err(("runs_programs", "loads code that is not shown")),
-        b"print" | b"printf" | b"return" | b"in" | b"case" | b"else" | b"do" | b"delete" | b"exit" | b"next"
-        | b"BEGIN" | b"END" => Ok(Last::Operator),
+        b"print" | b"printf" | b"return" | b"in" | b"else" | b"do" | b"delete" | b"exit" | b"next" | b"BEGIN"
+        | b"END" => Ok(Last::Operator),
         b"length" => Ok(Last::Unclear),
         _ => Ok(Last::Operand),
     }
+}
+
+/// Past a number, `.5` and `1e-9` too. A name right behind it is another token, and which awk reads what there differs.
+fn number_end(bytes: &[u8], from: usize) -> Result<usize, (&'static str, &'static str)> {
+    let mut at = run(bytes, from, |byte| byte.is_ascii_digit() || byte == b'.');
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        let signed = at + 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+        let end = run(bytes, signed, |byte| byte.is_ascii_digit());
+        at = if end > signed { end } else { at };
+    }
+    let name = bytes.get(at).is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    if name { Err(STRANGE) } else { Ok(at) }
 }
 
 fn run(bytes: &[u8], from: usize, wanted: impl Fn(u8) -> bool) -> usize {

@@ -27,7 +27,7 @@ pub(super) fn run(simple: &Simple, grammar: Of<'_, Grammar>, args: &Args<'_>, wo
         Check::Awk => scripts(grammar, args, word, &["-e", "--source"], awk::program, told),
         Check::Jq => scripts(grammar, args, word, &[], jq::filter, told),
         Check::Yq => yq(grammar, args, word, told),
-        Check::Find => find(args, word, told),
+        Check::Find => find(simple, args, word, told),
         Check::Test => test(simple, args, told),
         Check::Ps => ps(args, told),
         Check::Printenv => printenv(args, word, told),
@@ -44,6 +44,7 @@ pub(super) fn run(simple: &Simple, grammar: Of<'_, Grammar>, args: &Args<'_>, wo
         Check::GitSettings => git_settings(args, told),
         Check::GoModules => forbid(args, '@', ("network", "asks for a module on the network"), told),
         Check::Local => local(args, told),
+        Check::Inspect => inspect(args, told),
     }
 }
 
@@ -118,7 +119,7 @@ fn text_of(piece: Piece<'_>) -> Option<String> {
     number.then(|| format!("{}1{}", dynamic.prefix, dynamic.suffix))
 }
 
-fn find(args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
+fn find(simple: &Simple, args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
     // Everything below a home or the root, unfiltered, is for feeding to something else.
     const AIMED: [&str; 13] = [
         "-name",
@@ -143,12 +144,23 @@ fn find(args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
     if !aimed && args.operands.is_empty() {
         told.here(word.span, paths::Touch::Tree);
     }
+    // What is found is handed to a program that may show it.
+    let carries = simple.argv.iter().any(|word| matches!(word.known(), Some("-exec" | "-execdir" | "-ok" | "-okdir")));
+    let aims = if carries { paths::Touch::Contents } else { paths::Touch::Names };
     for given in &args.options {
-        let named = ["-name", "-iname", "-path", "-wholename"].iter().any(|option| given.key.is(option));
+        let regex = ["-regex", "-iregex"].iter().any(|option| given.key.is(option));
+        if let Some(value) = given.value
+            && regex
+        {
+            let plain = value.text.map(|text| text.replace(['\\', '^', '$'], ""));
+            let last = plain.as_deref().map(|text| text.rsplit('/').next().unwrap_or(text));
+            told.path(Piece { word: value.word, text: last }, aims);
+        }
+        let named = ["-name", "-iname", "-path", "-ipath", "-wholename"].iter().any(|option| given.key.is(option));
         if let Some(value) = given.value
             && named
         {
-            told.path(value, paths::Touch::Names);
+            told.path(value, aims);
             // `find /etc -name shadow`: neither is secret without the other.
             for root in args.operands.iter().filter_map(|piece| piece.text) {
                 let text = format!("{root}/{}", value.text.unwrap_or_default());
@@ -199,10 +211,15 @@ fn test(simple: &Simple, args: &Args<'_>, told: &mut Told<'_>) {
     }
 }
 
-/// `%G?` and `%(signature)` run the signature program that is configured.
+/// `%G?` and `%(signature)` run the signature program that is configured. A path may stand behind a revision, a stage, a
+/// range of lines or the magic of a pathspec.
 pub(super) fn git_formats(words: &[Word], told: &mut Told<'_>) {
     for word in words {
         let text = word.picture();
+        let path = text.rsplit([':', ')', '!', '^']).next().filter(|path| path.len() < text.len());
+        if let Some(path) = path.or(text.starts_with(':').then_some(&*text)) {
+            told.path(Piece { word, text: Some(path.trim_start_matches('/')) }, paths::Touch::Contents);
+        }
         let chosen_later = text.starts_with("--format") || text.starts_with("--pretty");
         if text.contains("%G") || text.contains("%(signature") || (chosen_later && has_unknown_text(word)) {
             told.say(
@@ -280,6 +297,19 @@ fn printenv(args: &Args<'_>, word: &Word, told: &mut Told<'_>) {
     }
 }
 
+/// `docker inspect --format`, `systemctl show --property`: any single field but the environment.
+fn inspect(args: &Args<'_>, told: &mut Told<'_>) {
+    const CHOOSE: [&str; 4] = ["-f", "--format", "-p", "--property"];
+    const ALL: [&str; 8] = ["env", "json .}", "json . ", "{{.}}", ".config}", ".config ", "range", "printf"];
+    for given in args.options.iter().filter(|given| CHOOSE.iter().any(|option| given.key.is(option))) {
+        let Some(value) = given.value else { continue };
+        let chosen = value.text.map(str::to_ascii_lowercase);
+        if chosen.is_none_or(|text| text == "json" || ALL.iter().any(|all| text.contains(all))) {
+            told.say("dumps_environment", "shows an environment, where secrets are", value.word.span);
+        }
+    }
+}
+
 fn git_config(args: &Args<'_>, told: &mut Told<'_>) {
     const READS: [&str; 7] = ["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color"];
     let first = args.operands.first().and_then(|piece| piece.text).unwrap_or("");
@@ -292,8 +322,20 @@ fn git_config(args: &Args<'_>, told: &mut Told<'_>) {
     {
         told.say("changes_repository", "changes the configuration, which can make git run programs", piece.word.span);
     }
+    if let Some(given) = args.options.iter().find(|given| ["-l", "--list"].iter().any(|list| given.key.is(list)))
+        && !args.has("--name-only")
+    {
+        told.say("sensitive_path", "shows all settings, credentials for servers among them", given.word.span);
+    }
+    let by_pattern = args.has("--get-regexp") && !args.has("--name-only");
     for piece in &args.operands {
         let key = piece.text.unwrap_or("").to_ascii_lowercase();
+        let harmless =
+            ["alias", "user", "branch", "color", "core", "remote", "submodule", "diff", "merge", "pull", "push"];
+        let section = key.trim_start_matches('^').split(['.', '\\']).next().unwrap_or("").to_owned();
+        if by_pattern && !harmless.contains(&section.as_str()) {
+            told.say("sensitive_path", "may show settings that hold a credential", piece.word.span);
+        }
         if key.contains("extraheader") || key.starts_with("credential") || environment::is_secret(&key) {
             told.say("sensitive_path", "this setting holds a credential", piece.word.span);
         }
@@ -411,7 +453,9 @@ fn search(args: &Args<'_>, told: &mut Told<'_>) {
     const CHOOSE: [&str; 4] = ["--include", "-g", "--glob", "--iglob"];
     for given in args.options.iter().filter(|given| CHOOSE.iter().any(|option| given.key.is(option))) {
         let Some(value) = given.value else { continue };
-        named(value, value.text.filter(|text| !text.starts_with('!')), told);
+        if let Some(name) = value.text.filter(|text| !text.starts_with('!')) {
+            told.path(Piece { word: value.word, text: Some(&name.to_ascii_lowercase()) }, paths::Touch::Contents);
+        }
     }
 }
 

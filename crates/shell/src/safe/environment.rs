@@ -1,8 +1,10 @@
 //! Variables: which a command may set, which may be shown, which steer other programs.
 
 use super::Told;
-use super::args::Piece;
-use super::table::{CAT_ONLY, INFLUENTIAL, INFLUENTIAL_PREFIXES, PRINTABLE, SAFE, SECRET_PARTS, holds, words};
+use super::args::{Piece, well_known};
+use super::table::{
+    CAT_ONLY, INFLUENTIAL, INFLUENTIAL_PREFIXES, PRINTABLE, SAFE, SECRET_ENDINGS, SECRET_PARTS, holds, words,
+};
 use crate::command::{Assignment, Simple};
 use crate::word::{Source, Value, Word};
 
@@ -10,6 +12,9 @@ use crate::word::{Source, Value, Word};
 pub(super) fn judge(simple: &Simple, told: &mut Told<'_>) {
     let program = simple.argv.first().and_then(Word::known);
     for assignment in &simple.assignments {
+        if let Some(value) = &assignment.value {
+            secret_variable(value, told);
+        }
         let name = assignment.name.as_str();
         let fine = match program {
             None if simple.argv.is_empty() => is_name(name) && !influential(name),
@@ -73,7 +78,16 @@ fn influential(name: &str) -> bool {
     holds(INFLUENTIAL, name) || words(INFLUENTIAL_PREFIXES).any(|prefix| name.starts_with(prefix))
 }
 
+/// No ending of a secret's name is shorter.
+const MIN_ENDING: usize = 3;
+
 pub(super) fn is_secret(name: &str) -> bool {
+    if name.len() >= MIN_ENDING {
+        let upper = name.to_ascii_uppercase();
+        if words(SECRET_ENDINGS).any(|ending| upper.ends_with(ending)) && !well_known(name) {
+            return true;
+        }
+    }
     // Whole names are addresses.
     let whole = name.ends_with(['L', 'l', 'I', 'i']) && holds(SECRET_PARTS, &name.to_ascii_uppercase());
     whole

@@ -18,6 +18,14 @@ pub(crate) fn sensitive(path: &str) -> Option<&'static str> {
 }
 
 pub(super) fn touched(path: &str, touch: Touch) -> Option<&'static str> {
+    touched_as_written(path, touch).or_else(|| {
+        // On disks without case another spelling is the same file.
+        let upper = path.bytes().any(|byte| byte.is_ascii_uppercase());
+        if upper { touched_as_written(&path.to_ascii_lowercase(), touch) } else { None }
+    })
+}
+
+fn touched_as_written(path: &str, touch: Touch) -> Option<&'static str> {
     // A URL or `--color=auto` style word has no business here, but costs nothing to look at either.
     let place = Place::of(path);
     // Some tools take a backslash for a separator, and a name that begins as a parent folder is a trick.

@@ -104,6 +104,8 @@ pub enum Check {
     GoModules,
     /// Nothing that is named lies on another machine.
     Local,
+    /// What is chosen to be shown is no environment.
+    Inspect,
 }
 
 #[derive(Clone, Debug)]

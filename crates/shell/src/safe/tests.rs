@@ -184,6 +184,25 @@ fn assignments_only_from_the_list() {
     }
 }
 
+/// These stand beside the table because the check that finds them goes by the name `git`.
+#[test]
+fn git_reads_secrets_behind_colons_too() {
+    for line in [
+        "git log -L 1,50:.env",
+        "git log -L:x:.env",
+        "git log -L1,50:.env",
+        "git show :0:id_rsa",
+        "git show :2:secrets.yml",
+        "git diff -- ':(icase).ENV'",
+        "git diff -- ':/.env'",
+    ] {
+        assert!(!is_safe(line), "{line}");
+    }
+    for line in ["git log -L 1,50:src/main.rs", "git show :0:README.md", "git diff -- ':/src'"] {
+        assert!(is_safe(line), "{line}: {:?}", codes(line));
+    }
+}
+
 #[test]
 fn words_of_run_time() {
     for line in [

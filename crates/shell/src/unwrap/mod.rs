@@ -8,7 +8,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::command::{Assignment, Simple, Via};
+use crate::command::{Assignment, Simple, Stdin, Via};
 use crate::parse::{Kind, Parsed, Part};
 use crate::reason::{Reason, Risk};
 use crate::syntax::reason;
@@ -99,22 +99,41 @@ pub(crate) fn carrying_subcommands(program: &str) -> impl Iterator<Item = List> 
 pub(crate) fn inline_code(simple: &Simple) -> Option<Span> {
     let (program, words) = simple.argv.split_first()?;
     let interpreter = table::interpreter(program.known()?)?;
+    let mut is_value = false;
+    let mut script = false;
     for word in words {
         let text = match &word.value {
             Value::Known(text) => text.as_str(),
             Value::Dynamic(dynamic) => dynamic.prefix.as_str(),
-            Value::Glob(_) => continue,
+            Value::Glob(_) => {
+                script = true;
+                continue;
+            }
         };
+        if interpreter.holds.iter().any(|piece| text.contains(piece)) {
+            return Some(word.span);
+        }
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
+        let letters = text.strip_prefix('-').unwrap_or_default();
+        is_value = letters.ends_with(|letter| interpreter.values.contains(letter));
         let loose = interpreter.loose.iter().any(|start| text.starts_with(start));
         if loose || is_code_option(interpreter, text) {
             return Some(word.span);
         }
+        if matches!(text, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {
+            return Some(word.span);
+        }
+        script |= !text.starts_with('-') || text == "-m" || text.starts_with("--");
         // What follows the script belongs to the script; editors and builders have no script.
         if !text.starts_with(['-', '+', '/']) && interpreter.loose.is_empty() && &*interpreter.short != "E" {
             return None;
         }
     }
-    None
+    // Without a script it reads one from where its input comes from.
+    let fed = matches!(simple.stdin, Stdin::Pipe(_) | Stdin::Here(_) | Stdin::File);
+    (fed && !script && !interpreter.also_a_tool && interpreter.loose.is_empty()).then_some(program.span)
 }
 
 fn is_code_option(interpreter: &table::Interpreter, text: &str) -> bool {

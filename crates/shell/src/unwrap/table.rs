@@ -79,6 +79,10 @@ pub(crate) struct Interpreter {
     pub short: Said,
     pub long: List,
     pub loose: List,
+    /// Letters of options whose value is the next word.
+    pub values: Said,
+    /// What no plain argument holds.
+    pub holds: List,
     pub also_a_tool: bool,
 }
 
